@@ -10,7 +10,7 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from shaping.cleaning import CleaningError, clean, data_in, envelope_in, log_fault
+from shaping.cleaning import CleaningError, clean, data_in, envelope_in, log_fault, misspelt
 from shaping.cleaning.call import clean_call, clean_envelope
 from shaping.envelope import Envelope
 from shaping.present import left_alone, observed, present, unshaped, untouched
@@ -75,6 +75,7 @@ class Shaper:
         self._originals = Originals(self.keeper, lambda: self.loaded_config.config.store.ttl_seconds)
         self._databases: Databases | None = None
         self._told: set[str] = set()
+        self._looked: set[tuple[str, str]] = set()  # tools in whose answers the fields to keep were looked for
 
     @property
     def mode(self) -> context.Mode:
@@ -174,6 +175,7 @@ class Shaper:
                 elif warned.code == "NO_SUCH_FIELD":
                     self._tell(f"{plan.tool!r}: {warned.message}")
             value = value if cleaned.original is None else cleaned.original
+            self._look_for_fields(value, plan)
             took = {"clean": round((perf_counter() - started) * 1000, 3)} if plan.debug else {}
             shaped = present(cleaned, plan, call, self.facts, self._originals, timings=took)
             # A list is cut at its end; a text that is cut keeps the lines that report errors.
@@ -183,6 +185,14 @@ class Shaper:
             return unshaped(fault.original, plan, call, fault.cause)
         except Exception as fault:  # noqa: BLE001 (a fault of ours, whatever it is, must not cost the tool's answer)
             return unshaped(value, plan, call, fault)
+
+    def _look_for_fields(self, value: Any, plan: Plan) -> None:
+        """Log fields to keep that the first answer of a tool has under another spelling; later ones may lack any."""
+        if plan.fields is None or not plan.fields.include or not value or (plan.tool, plan.config_hash) in self._looked:
+            return
+        self._looked.add((plan.tool, plan.config_hash))
+        for message in misspelt(value, plan):
+            self._tell(f"{plan.tool!r}: include_only: {message}")
 
     def choose(
         self,

@@ -403,3 +403,12 @@ def test_a_log_that_is_cut_keeps_its_errors_and_says_of_which_levels_lines_are_m
     assert shaped.truncated
     assert all(f"request {n}" in shaped.text or f" {n}" in shaped.text for n in range(333, 2_000, 400))
     assert "WARN" in shaped.notice
+
+
+def test_a_misspelt_name_among_good_ones_is_logged_once_with_the_nearest(caplog: pytest.LogCaptureFixture) -> None:
+    shaper = Shaper({"tool_overrides": {"t": {"include_only": ["number", "titel", "closed_at"]}}})
+    answer = [{"number": n, "title": "Widget", "url": "u"} for n in range(3)]
+    assert [shaper.shape(answer, tool="t").data for _ in range(2)] == [[{"number": n} for n in range(3)]] * 2
+    assert [record.getMessage() for record in caplog.records] == [
+        "'t': include_only: nothing at titel; did you mean title?"
+    ]

@@ -209,7 +209,14 @@ def unmatched(value: Any, paths: Collection[str], private: FieldPlan | None = No
     """Warn of each path that matches nothing, with what may be meant by it, but for what is private."""
     visible = private.apply(value) if private is not None and paths else value
     # What there is instead are keys of raw data, which may be secrets too.
-    return [Warned("NO_SUCH_FIELD", scrub(message)) for message in misses(visible, paths)]
+    return [Warned("NO_SUCH_FIELD", scrub(str(miss))) for miss in misses(visible, paths)]
+
+
+def misspelt(value: Any, plan: Plan) -> list[str]:
+    """Describe the fields to keep that this answer lacks, where it has one named alike that is not kept."""
+    kept = plan.fields.include if plan.fields is not None and plan.fields.include else ()
+    visible = plan.private.apply(value) if plan.private is not None and kept else value
+    return [scrub(str(miss)) for miss in misses(visible, kept) if miss.near and miss.near[0] not in kept]
 
 
 def without_empties(value: Any, flags: Empties) -> Any:

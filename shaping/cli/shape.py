@@ -13,6 +13,7 @@ from shaping import Shaper, using
 from shaping.cleaning import unmatched
 from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, PROFILE, check_profiles, print_result, stopped
 from shaping.cli.payloads import Payload, read_bytes
+from shaping.commands.output import is_text
 from shaping.parsers import parse
 from shaping.parsers.json import read_json
 from shaping.present import Presented
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from shaping import Shaped
-    from shaping.settings import Plan
+    from shaping.settings import Plan, Surface
 
 # Problems of the config or the call were logged when it was read.
 _LOGGED = frozenset({"BAD_CONFIG", "BAD_REQUEST"})
@@ -61,10 +62,13 @@ def shape(
     if client is not None and not mcp:
         raise stopped("--client is for a whole MCP result; add --mcp")
     shaper = Shaper(config, watch=False)
+    shaper.keeper("command")  # decides the store: the user's own, where `shaping expand` looks
     kept = tuple(path.strip() for path in fields.split(",")) if fields else None
     check_profiles([profile] if profile else [], shaper.loaded_config.profiles)
     _readable_paths(kept, shaper)
     raw = read_bytes(file)
+    if not is_text(raw):
+        raise stopped(f"{_name(file)} holds {len(raw):,} bytes that are not UTF-8 text")
     if file == "-" and not raw.strip():
         typer.echo("warning: standard input was empty", err=True)
     with using(profile, fields=kept, max_tokens=max_tokens):
@@ -94,16 +98,17 @@ def _print_shaped(
     whole: bool,  # whether no budget was asked for, so that another profile shows all
 ) -> None:
     """Shape data and print what a model would read; what is missing and what it cost goes to standard error."""
-    plan = shaper.plan(tool)
-    if not quiet:
-        shaper.keeper("command")  # decides the store: the user's own, where `shaping expand` looks
+    # A model reads the data as MCP sends it; programs, and whoever debugs, read an envelope.
+    surface: Surface = "python" if value or as_json or shaper.plan(tool).debug else "mcp"
+    plan = shaper.plan(tool, surface=surface)
     # A budget is for what is printed: the text of a table holds more of it than its JSON would.
-    shaped = shaper.shape(data, tool=tool, as_json=value or as_json, warnings=_unmatched(data, kept, plan))
+    how: Any = {"tool": tool, "surface": surface, "as_json": value or as_json}
+    shaped = shaper.shape(data, warnings=_unmatched(data, kept, plan), **how)
     before = shaped.tokens.before
     if shaped.truncated and isinstance(data, str) and (found := parse(data, ("csv", "pipes"))) is not None:
         # Written as records it is no cheaper than as text, but it can be cut between two of them.
         data = found.value
-        shaped = shaper.shape(data, tool=tool, as_json=value or as_json, warnings=_unmatched(data, kept, plan))
+        shaped = shaper.shape(data, warnings=_unmatched(data, kept, plan), **how)
     # These are for whoever writes the config, so they are no part of what the model would read.
     misconfigured = () if kept or plan.fields is None else _unmatched(data, plan.fields.include, plan)
     if as_json:
@@ -122,7 +127,7 @@ def _print_shaped(
         typer.echo(price(tokens, envelope=plan.dialect != "none"), err=True)
         if not _is_whole(printed, data):
             _print_missing(shaped, everything=whole)
-        shaper.close()
+    shaper.close()
 
 
 def price(tokens: Tokens, *, envelope: bool = False) -> str:
@@ -198,10 +203,13 @@ def _mcp_result(raw: bytes, file: str) -> dict[str, Any]:
     result = _data(raw)
     channels = {"content": list, "structuredContent": dict}
     if not isinstance(result, dict) or not any(isinstance(result.get(name), kind) for name, kind in channels.items()):
-        name = "standard input" if file == "-" else file
         expected = "expected an object with a list `content`; without --mcp it is shaped as data"
-        raise stopped(f"{name} holds no MCP result: {expected}")
+        raise stopped(f"{_name(file)} holds no MCP result: {expected}")
     return result
+
+
+def _name(file: str) -> str:
+    return "standard input" if file == "-" else file
 
 
 def _readable_paths(kept: tuple[str, ...] | None, shaper: Shaper) -> None:

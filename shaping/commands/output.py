@@ -249,7 +249,7 @@ def clean_output(capture: Capture, plan: Plan, rules: Rules, *, off: bool = Fals
 
     Where shaping is off, nothing but secrets and private fields goes.
     """
-    if not off and not _is_text(capture):
+    if not off and not is_text(capture.held):
         lines = [f"[{capture.size:,} bytes that are not UTF-8 text]", ""]
         return CleanedOutput(NumberedLines(lines), exact=False)
     if not capture.whole:
@@ -301,9 +301,9 @@ def _redacted(text: str, plan: Plan) -> tuple[str, tuple[str, ...]]:
     return clean_text, tuple(hit.rule for hit in hits)
 
 
-def _is_text(capture: Capture) -> bool:
-    """Return whether an output is text: an image or an archive would cost thousands of tokens and tell nothing."""
-    beginning = decode(capture.held[:_SAMPLE])
+def is_text(raw: bytes) -> bool:
+    """Return whether bytes are text: an image or an archive would cost thousands of tokens and tell nothing."""
+    beginning = decode(raw[:_SAMPLE])
     odd = beginning.count("\ufffd")
     return odd < _FEW_ODD or odd * 10 < len(beginning)
 

@@ -15,6 +15,7 @@ import subprocess
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from shlex import quote
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 TIMED_OUT, OURS, NOT_RUN, NOT_FOUND = 124, 125, 126, 127
 _TRACEBACK: Final = "Traceback (most recent call last)"  # also in the frame that rich draws around it
 _LONGEST: Final = 300  # characters of a program's own words in a message
+_OF_SHELL: Final = frozenset("|&;<>()$`*?~=\"'")  # what only a shell reads in a command line
 _CHUNK: Final = 1 << 16  # what a pipe holds
 _TICK: Final = 0.05  # seconds between looks at the clock while nothing comes
 _GRACE: Final = 2.0  # seconds that a group gets to end by itself before it is killed
@@ -261,8 +263,11 @@ def not_started(problem: Exception, argv: Sequence[str], environ: Mapping[str, s
     program = argv[0]
     found = shutil.which(program, path=environ.get("PATH"))
     if isinstance(problem, FileNotFoundError) and found is None:
-        similar = nearest_programs(program, environ)
+        similar = () if len(program.split()) > 1 else nearest_programs(program, environ)
         hint = f"Check the name, or install it.{did_you_mean(similar)}"
+        if len(program.split()) > 1:
+            line = " ".join((program, *map(quote, argv[1:])))
+            hint = f"There is no shell that would read it: shaping run -- {_for_shell(line)}"
         return make_error(
             "NOT_FOUND", f"there is no program {program!r} on PATH", similar=similar, hint=hint
         ), NOT_FOUND
@@ -274,6 +279,11 @@ def not_started(problem: Exception, argv: Sequence[str], environ: Mapping[str, s
         return make_error("TOO_LARGE", "the arguments are longer than the system takes"), NOT_RUN
     why = os.strerror(problem.errno) if isinstance(problem, OSError) and problem.errno else str(problem)
     return make_error("BAD_ARGUMENT", f"{program!r} cannot be run: {why}"), NOT_RUN
+
+
+def _for_shell(line: str) -> str:
+    """Return the words to run a command line that was given as one word."""
+    return f"sh -c {quote(line)}" if any(character in _OF_SHELL for character in line) else line
 
 
 def _message(ended: ProcessExit, tool: str, said: Sequence[str]) -> str:

@@ -204,13 +204,13 @@ def _elsewhere(value: Any, word: str) -> Iterator[str]:
             todo.extend((join(path, key), item) for key, item in node.items())
 
 
-def misses(value: Any, paths: Iterable[str]) -> Iterator[str]:
+def misses(value: Any, paths: Iterable[str]) -> Iterator[Miss]:
     """Describe, for each path that has no match, what may be meant by it."""
     for path in paths:
         missed = _missed(value, path)
         if missed is not None:
             # A field applies to every element anyway, so how a path into a list begins is no help.
-            yield str(replace(missed, begin=""))
+            yield replace(missed, begin="")
 
 
 def _missed(value: Any, path: str) -> Miss | None:

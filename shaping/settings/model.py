@@ -63,13 +63,14 @@ def _path(use: Callable[[str], object]) -> AfterValidator:
 
 def _jmes_path(text: str) -> str:
     if find_spec("jmespath") is None:
-        raise wrong('a path: JMESPath needs an extra: pip install "shaping[jmespath]"')
+        raise wrong('a path, or the extra for JMESPath (pip install "shaping[jmespath]")')
     import jmespath  # noqa: PLC0415 (an extra)
 
     try:
         jmespath.compile(text)
     except jmespath.exceptions.JMESPathError as error:
-        raise wrong(f"a JMESPath expression ({str(error).splitlines()[0].rstrip(':')})") from None
+        why = str(error).splitlines()[0].rpartition("expression: ")[2].rstrip(":")
+        raise wrong(f"a JMESPath expression ({why[:1].lower()}{why[1:]})") from None
     return text
 
 

@@ -45,6 +45,13 @@ def ran(*words: str, given: bytes | None = None) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(done.stdout)
 
 
+def test_a_command_line_given_as_one_word_is_answered_with_the_words_that_run_it() -> None:
+    hints = {"ls | wc -l": "run -- sh -c 'ls | wc -l'", "ls -l": "run -- ls -l", "A=1 make": "run -- sh -c 'A=1 make'"}
+    for line, words in hints.items():
+        done = shaping("run", line)
+        assert (done.returncode, done.stderr.decode().strip().endswith(words)) == (127, True)
+
+
 def test_a_command_is_run_and_its_envelope_printed() -> None:
     code, told = ran("--", "sh", "-c", "echo hi; exit 3")
     assert (code, told["ok"], told["meta"]["exit_code"]) == (3, False, 3)

@@ -63,7 +63,8 @@ def test_a_csv_beyond_the_budget_is_cut_between_two_records(tmp_path: Path) -> N
     (tmp_path / "big.csv").write_text("\n".join(["id,city,price,note", *rows, ""]))
     done = shaping("big.csv", "--max-tokens", "1000")
     lines = done.stdout.splitlines()
-    shown = [line.replace('"', "") for line in lines[lines.index("id,city,price,note") + 1 :]]
+    shown = [line.replace('"', "") for line in lines[lines.index("id,city,price,note") + 1 : -1]]
+    assert lines[-1] == f"(items: {len(shown)} of 2000 shown)"
     assert shown == [row.replace('"', "") for row in rows[: len(shown)]]
     assert len(shown) > 20
     assert "\\n" not in done.stdout
@@ -341,3 +342,9 @@ def test_json_that_is_no_mcp_result_is_refused_under_mcp(tmp_path: Path) -> None
 def test_a_client_without_mcp_is_refused() -> None:
     done = shaping("--client", "cursor", stdin="{}")
     assert (done.exit_code, done.stderr) == (2, "--client is for a whole MCP result; add --mcp\n")
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(bytes(range(128, 256)) * 20)
+    done = shaping("a.png")
+    assert (done.exit_code, done.stdout, done.stderr) == (2, "", "a.png holds 2,560 bytes that are not UTF-8 text\n")
