@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from shaping.cleaning import CleaningError, clean, data_in, envelope_in, log_fault, misspelt
 from shaping.cleaning.call import clean_call, clean_envelope
 from shaping.envelope import Envelope
+from shaping.parsers import head_of
 from shaping.present import left_alone, observed, present, unshaped, untouched
 from shaping.present.expansion import Databases, expanded_page, present_hits, present_rows
 from shaping.redaction import scrub
@@ -323,7 +324,7 @@ def _read(value: Any, plan: Plan, call: CallContext) -> tuple[Any, Plan, CallCon
 
 def _is_log(text: str, plan: Plan) -> bool:
     """Return whether a text is read as the records of a log, and no rule asks for their fields."""
-    if plan.fields is not None or (parsed := data_in(text, plan)) is None:
+    if plan.fields is not None or (parsed := data_in(head_of(text), plan)) is None:
         return False
     return parsed.format == "log" or (parsed.format == "lines" and "level" in parsed.value[0])
 

@@ -50,6 +50,7 @@ _INTRODUCTION = re.compile(r"[^\n]{1,200}:\n+")
 _PARAGRAPH = re.compile(r"^[^\n]++(?:\n[^\n]++)++", re.MULTILINE)
 _LINE_END = re.compile(r"\n")
 _ROWS: Final[tuple[Format, ...]] = ("pipes", "csv", "commits", "files", "grep", "log", "table")
+_OUTLINES: Final[tuple[Format, ...]] = ("blocks", "pairs", "yaml")  # whose beginning is of the same format
 _TABLES: Final[tuple[Format, ...]] = ("pipes", "grep", "log", "table")  # that stand in a text about something else
 _LEAST_TABLE = 300  # characters of such a table
 _FEW = 4  # lines before rows, and after them, that may be of another kind
@@ -57,6 +58,7 @@ _SURE = 0.1  # by which a guess may be wrong
 _WORTH = 0.85  # of the tokens of a text is what it may cost written as data
 _SHORT = 50_000  # characters of a text that fits most budgets; a larger one is cut better as rows than as lines
 _LARGEST = 4_000_000  # characters; a larger file of rows is text to page through
+_LONG = 60_000  # characters by which an outline is known
 _HEAD = 16_000  # characters of a long text by which it is judged, half of them at its end
 _LEAST, _MOST = 600, 0.8  # characters of data, and its part of the text: in a page of prose, JSON is an example
 
@@ -94,36 +96,44 @@ def _parser(name: Format) -> Callable[[str], Any]:
     return parser
 
 
-def parse_if_cheaper(text: str, formats: Collection[str] = FORMATS, *, in_member: bool = False) -> Parsed | None:
-    """Return the data of a whole text, or of one in a member, unless that saves less than 15% of its tokens."""
-    if (head := _head(text)) is not text:
-        # In a long text of rows every line is a row, so the first ones tell what it is and whether it is worth it.
-        first = parse(head, formats)
-        if first is not None and first.format in _ROWS:
-            return parse(text, (first.format,)) if is_cheaper(first, in_member=in_member) else None
-        formats = [name for name in formats if name not in _ROWS]
-    parsed = parse(text, formats)
-    return parsed if parsed is None or parsed.exact or is_cheaper(parsed, in_member=in_member) else None
+def parse_if_cheaper(text: str, formats: Collection[str] = FORMATS, *, as_lines: bool = True) -> Parsed | None:
+    """Return the data of a text, unless writing it as data saves less than 15% of its tokens.
+
+    A text that may be written `as_lines` instead (`encoders/lines.py`) is no data where that saves more.
+    """
+    parsed = parse(text, _worth_trying(text, formats, as_lines=as_lines))
+    return parsed if parsed is None or parsed.exact or is_cheaper(parsed, as_lines=as_lines) else None
 
 
-def _head(text: str) -> str:
+def _worth_trying(text: str, formats: Collection[str], *, as_lines: bool = True) -> Collection[str]:
+    """Return which formats a long text may be of and is worth reading as, by its beginning and its end."""
+    if (head := head_of(text)) is text:
+        return formats
+    # In a long text of rows every line is a row, so the first ones tell what it is and whether it is worth it.
+    first = parse(head, formats)
+    if first is not None and first.format in _ROWS:
+        return (first.format,) if is_cheaper(first, as_lines=as_lines and len(text) <= _SHORT) else ()
+    by_beginning: tuple[str, ...] = _ROWS
+    if len(text) > _LONG and parse(text[: text.rfind("\n", 0, _LONG)], _OUTLINES) is None:
+        by_beginning = (*_ROWS, *_OUTLINES)
+    return [name for name in formats if name not in by_beginning]
+
+
+def head_of(text: str) -> str:
     """Return the first and the last lines of a long text, or all of one that is not long."""
     end = text.rfind("\n", 0, _HEAD // 2) + 1 if len(text) > 2 * _HEAD else 0
     return text[:end] + text[text.find("\n", len(text) - _HEAD // 2) + 1 :] if end else text
 
 
-def is_cheaper(parsed: Parsed, *, in_member: bool = False) -> bool:
-    """Whether a text written as the data it holds costs at least 15% fewer tokens.
-
-    A text that is no member of data is compared with how it is written with its lines short, too.
-    """
+def is_cheaper(parsed: Parsed, *, as_lines: bool = True) -> bool:
+    """Whether a text written as the data it holds costs at least 15% fewer tokens, and no more than as short lines."""
     from shaping.encoders import encode, lines  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
     from shaping.tokens import cheap, count  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
 
-    if parsed.format in _ROWS and (head := _head(parsed.text)) is not parsed.text:
+    if parsed.format in _ROWS and (head := head_of(parsed.text)) is not parsed.text:
         parsed = parse(head, (parsed.format,)) or parsed
     written = encode(parsed.value, repeats=True, constants=True).text
-    if not in_member and len(parsed.text) <= _SHORT and cheap(lines.encode(parsed.text)) < cheap(written):
+    if as_lines and len(parsed.text) <= _SHORT and cheap(lines.encode(parsed.text)) < cheap(written):
         return False  # cheaper as a text whose lines are written short
     guess = cheap(written) / cheap(parsed.text)
     if abs(guess - _WORTH) > _SURE:
@@ -159,7 +169,9 @@ def parse_tables(text: str) -> list[Parsed]:
     found: list[Parsed] = []
     end = 0
     for paragraph in _PARAGRAPH.finditer(text) if len(text) >= _LEAST else ():
-        if len(paragraph[0]) >= _LEAST_TABLE and (parsed := parse(paragraph[0], _TABLES)):
+        if len(paragraph[0]) < _LEAST_TABLE:
+            continue
+        if parsed := parse(paragraph[0], _worth_trying(paragraph[0], _TABLES)):
             found.append(replace(parsed, before=text[end : paragraph.start()]))
             end = paragraph.end()
     return [*found[:-1], replace(found[-1], after=text[end:])] if found else []
@@ -172,25 +184,17 @@ def _parse_trimmed(text: str, least: float) -> Parsed | None:
     while len(stops) <= _FEW and (stop := text.rstrip("\n").rfind("\n", 0, stops[-1])) > 0:
         stops.append(stop)
     for start in ends:
-        if (first := _rows_at(text[start:])) is None:
-            continue
-        for stop in stops:
-            if (start, stop) != (0, len(text)) and (parsed := _parse_span(text, (start, stop), least, first)):
+        formats = _worth_trying(text[start:], _ROWS)
+        for stop in stops if formats else ():
+            if (start, stop) != (0, len(text)) and (parsed := _parse_span(text, (start, stop), least, formats)):
                 return parsed
     return None
-
-
-def _rows_at(text: str) -> Collection[str] | None:
-    """Return which formats of rows a text may be of; of a long one the first lines tell."""
-    if (head := _head(text)) is text:
-        return _ROWS
-    first = parse(head, _ROWS)
-    return None if first is None else (first.format,)
 
 
 def _parse_span(text: str, span: tuple[int, int], least: float, formats: Collection[str]) -> Parsed | None:
     start, end = span
     if end - start < least or (formats is FORMATS and not (text[:start].strip() or text[end:].strip())):
         return None  # too little, or the whole text, which the caller has tried
-    parsed = parse(text[start:end], formats)
+    piece = text[start:end]
+    parsed = parse(piece, _worth_trying(piece, formats))
     return None if parsed is None else replace(parsed, before=text[:start], after=text[end:])

@@ -125,7 +125,7 @@ def _is_printed(key: str) -> bool:
 def _shortened(text: str) -> str:
     if text.count("\n") < _LINES:
         return text
-    found = parse_if_cheaper(text, _ROWS, in_member=True)
+    found = parse_if_cheaper(text, _ROWS, as_lines=False)
     if found is not None:
         return encode(found.value).text
     reduced, omissions = reduce_text(text, _GROUPS)
