@@ -25,7 +25,7 @@ import orjson
 from shaping import Shaper, ToolError, shape
 from shaping.cleaning import fail_safe
 from shaping.commands.command import invocation_of, plan_for, run_command
-from shaping.integrations.results import ToolResults
+from shaping.integrations import ToolResults
 from shaping.mcp.redaction import MessageRedaction, unshaped_result
 
 if TYPE_CHECKING:

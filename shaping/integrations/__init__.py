@@ -1,4 +1,93 @@
 """Agent frameworks and web APIs, one file each: each shapes tool results at the hook its framework has for them.
 
-A file here imports its framework; nothing else in the package imports a file here.
+What the files share stands here. A file imports its framework; nothing else in the package imports a file.
 """
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
+
+from pydantic_core import to_json
+
+from shaping.errors import ToolError
+from shaping.ledger import record_text
+from shaping.shaper import Shaper
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+ConfigSource: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | None"
+EXPAND: Final = "shaping_expand"
+EXPAND_HELP: Final = (
+    "Get back what a shortened tool result left out. ref: from the note in that result; path: e.g. items[3].body; "
+    "cursor: from the note, for the next page; sql: one SELECT over its records (the list is the table items; "
+    'sql="schema" lists all tables); search: a text or /regex/ to find in it.'
+)
+
+
+class ShaperOptions(TypedDict, total=False):
+    """How results are shaped: the profile to use where nothing else names one, or the shaper to go by."""
+
+    profile: str | None
+    shaper: Shaper | None
+
+
+class ToolResults:
+    """Shapes the tool results of one framework; `expand` brings back what was left out."""
+
+    def __init__(
+        self, client: str, config: ConfigSource = None, *, profile: str | None = None, shaper: Shaper | None = None
+    ) -> None:
+        """Take the framework's name in the ledger, and the config or the shaper to go by."""
+        self.shaper = shaper or Shaper(config, expandable=True)
+        self._client, self._profile = client, profile
+        self._is_defined = False  # whether the ledger has the cost of our own tool's definition
+
+    def text(self, value: Any, tool: str, *, failed: bool = False) -> str:
+        """Shape a text or plain data into what the model reads; a failed call keeps the tool's words, coded."""
+        sent = value if isinstance(value, str) else to_json(value, fallback=str).decode()
+        return str(self.blocks([{"type": "text", "text": sent}], tool, failed=failed)[0]["text"])
+
+    def blocks(self, blocks: Sequence[Mapping[str, Any]], tool: str, *, failed: bool = False) -> list[dict[str, Any]]:
+        """Shape content blocks: texts are shaped, pictures and whatever else there is stay as they are."""
+        shaped = self.result({"content": list(blocks), "isError": failed}, tool)
+        return list(shaped["content"]) or [{"type": "text", "text": ""}]
+
+    def result(self, result: Mapping[str, Any], tool: str) -> dict[str, Any]:
+        """Shape a result in the wire form of MCP, its text channel alone, and enter it in the ledger."""
+        started = perf_counter()
+        shaped = self.shaper.shape_result(result, tool=tool, channels="text", default_profile=self._profile)
+        plan = self.shaper.plan(tool, surface="mcp", default_profile=self._profile)
+        about: dict[str, Any] = {"client": self._client, "profile": plan.profile, "config": plan.config_hash}
+        if not self._is_defined:
+            self._is_defined = True
+            record_text(EXPAND, "", f"{EXPAND} {EXPAND_HELP}", kind="definition", **about)
+        elapsed = (perf_counter() - started) * 1000
+        record_text(tool, partial(_texts, result), partial(_texts, shaped), milliseconds=elapsed, **about)
+        return shaped
+
+    def expand(self, ref: str, path: str = "", cursor: str = "", sql: str = "", search: str = "") -> str:
+        """Return what a result left out; a wrong request is answered with what to do instead."""
+        asked: dict[str, Any] = {"sql": sql or None, "search": search or None, "surface": "mcp"}
+        try:
+            found = self.shaper.expand(ref, path or None, cursor or None, **asked)
+        except ToolError as problem:
+            return f"{problem} {problem.detail.hint or ''}".strip()
+        record_text(found.plan.tool, "", found.text, kind="query" if sql else "expand", client=self._client)
+        return found.text
+
+
+def _texts(result: Mapping[str, Any]) -> str:
+    return "\n".join(block["text"] for block in result.get("content") or () if block.get("type") == "text")
+
+
+def holds_objects_of(package: str, value: Any, depth: int = 3) -> bool:
+    """Return whether a value is, or contains, a result object that only this package's framework understands."""
+    if isinstance(value, Mapping):
+        return depth > 0 and any(holds_objects_of(package, item, depth - 1) for item in value.values())
+    if isinstance(value, list | tuple):
+        return depth > 0 and any(holds_objects_of(package, item, depth - 1) for item in value)
+    return type(value).__module__.partition(".")[0] == package

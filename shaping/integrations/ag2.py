@@ -9,7 +9,7 @@ from ag2.events.tool_events import ToolResult
 from ag2.middleware import BaseMiddleware
 from ag2.tools import tool
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
+from shaping.integrations import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
 
 
 class AG2Shaping:

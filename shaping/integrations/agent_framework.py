@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from agent_framework import Content, FunctionMiddleware, FunctionTool
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults
+from shaping.integrations import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from agno.tools.function import Function
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
+from shaping.integrations import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -63,7 +63,7 @@ class ASGIShaping:
             await self._shape(scope, receive, send)
 
     async def _shape(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = _Headers(scope["headers"])
+        headers = _HeaderMap(scope["headers"])
         profile = headers.get(PROFILE)
         as_text = _wants_text(headers.get(b"accept"))
         wanted = profile != "off" and (
@@ -113,7 +113,7 @@ def _decoded(body: bytes) -> str:
     return body.decode(errors="replace")
 
 
-class _Headers(dict[bytes, str]):
+class _HeaderMap(dict[bytes, str]):
     """A request's headers by lower-case name; of several the last."""
 
     def __init__(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
@@ -137,7 +137,7 @@ class _Held:
             await _varying(self._send)(message)
             return
         self.body += message.get("body", b"")
-        streamed = message.get("more_body", False) and b"content-length" not in _Headers(self.start["headers"])
+        streamed = message.get("more_body", False) and b"content-length" not in _HeaderMap(self.start["headers"])
         if streamed or len(self.body) > _LARGEST:
             await self.release(more=message.get("more_body", False))
 
@@ -202,7 +202,7 @@ def _vary(start: Message) -> bytes:
 
 
 def _is_json(start: Message) -> bool:
-    headers = _Headers(start["headers"])
+    headers = _HeaderMap(start["headers"])
     kind = headers.get(b"content-type", "").partition(";")[0].strip().lower()
     plain = b"content-encoding" not in headers and 200 <= start["status"] < 300
     return plain and (kind == "application/json" or (kind.endswith("+json") and kind.startswith("application/")))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from claude_agent_sdk import HookMatcher, SdkMcpTool, tool
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults
+from shaping.integrations import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from crewai.hooks import register_after_tool_call_hook, unregister_after_tool_call_hook
 from crewai.tools import tool
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
+from shaping.integrations import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
 
 
 class CrewAIShaping:

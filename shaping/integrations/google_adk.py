@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools import FunctionTool
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
+from shaping.integrations import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
 
 
 class GoogleADKShaping(BasePlugin):

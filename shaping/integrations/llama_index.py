@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from llama_index.core.llms import TextBlock
 from llama_index.core.tools import FunctionTool, ToolOutput
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
+from shaping.integrations import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from agents import FunctionTool, function_tool
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
+from shaping.integrations import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from smolagents import Tool, tool
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults
+from shaping.integrations import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

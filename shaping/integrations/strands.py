@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from strands import tool
 from strands.hooks import AfterToolCallEvent
 
-from shaping.integrations.results import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults
+from shaping.integrations import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults
 
 
 class StrandsShaping:

@@ -263,3 +263,8 @@ def _zod_json(text: str) -> list[dict[str, Any]]:
         for issue in listed
         if isinstance(issue, dict)
     ]
+
+
+def error_text(error: BaseException) -> dict[str, Any]:
+    """Return the result that MCP servers answer with where a tool raises."""
+    return {"content": [{"type": "text", "text": str(error)}], "isError": True}

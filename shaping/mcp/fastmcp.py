@@ -14,9 +14,8 @@ from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, TypeAdapter
 
-from shaping.mcp.errors import error_from_exception, error_from_text
+from shaping.mcp.errors import error_from_exception, error_from_text, error_text
 from shaping.mcp.messages import open_messages
-from shaping.mcp.sessions import ToolListNotifier, error_text
 from shaping.settings.context import CallNotes
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ class ShapingMiddleware(Middleware):
     ) -> None:
         """Make the middleware; `recorder` keeps what the tools answer, for `shaping suggest`."""
         self.messages = open_messages(config, shaper=shaper, expand=expand, relay=relay, recorder=recorder)
-        self._notifier = ToolListNotifier(self.messages)
+        self._notifier = self.messages.notifier()
 
     async def on_list_tools(
         self,

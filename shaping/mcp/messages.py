@@ -14,11 +14,13 @@ import orjson
 from shaping.errors import from_exception, make_error
 from shaping.ledger import open_ledger
 from shaping.mcp.errors import error_from_text
+from shaping.mcp.meta import with_meta
 from shaping.mcp.parts import ResultContext, ToolEntry, decide
 from shaping.mcp.reading import advertised_schema, shows_no_more, usable
-from shaping.mcp.redaction import MessageRedaction, well_formed, with_meta
+from shaping.mcp.recording import CallRecorder
+from shaping.mcp.redaction import MessageRedaction, well_formed
 from shaping.mcp.result import error_result, shape_call, text_of
-from shaping.mcp.sessions import CallRecorder, Session, Sessions
+from shaping.mcp.sessions import Session, Sessions, ToolListNotifier
 from shaping.mcp.tools import CONTROL, EXPAND, expand_entry, is_dropped, log_idle_rules, tool_entry
 from shaping.response import CallContext
 from shaping.settings import Overrides
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
     from shaping.learning.record import Recorder
     from shaping.ledger import Ledger
+    from shaping.mcp.sessions import Notify
     from shaping.proxy.serving import Options
     from shaping.response import Warned
     from shaping.settings import LoadedConfig, Plan
@@ -105,6 +108,10 @@ class MessageShaper:
         """Return the session of a request; with the first one a server has begun to serve."""
         self.warm_up()
         return self.sessions.of(sdk_session, self.shaper.loaded_config)
+
+    def notifier(self, live: Callable[[], Sequence[tuple[Session, Notify]]] | None = None) -> ToolListNotifier:
+        """Return what notifies clients of changed tools: those of an SDK's sessions, or those that a proxy names."""
+        return ToolListNotifier(self, live or self.sessions.live)
 
     def warm_up(self) -> None:
         """Load in the background what the first answer will need, once."""

@@ -1,56 +1,38 @@
-"""What goes out besides a tool's data: our own `_meta`, and all else without secrets and private fields."""
+"""What goes out besides a tool's data: other messages and members, without secrets and private fields."""
 
 from __future__ import annotations
 
-import hmac
 import logging
 import re
-import secrets
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import lru_cache
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import orjson
 
 from shaping.cleaning import WITHHELD, data_in, log_fault, replaced, without_private_and_secrets
 from shaping.cleaning.call import limit_value
-from shaping.envelope.dialects.members import is_excluded
+from shaping.mcp.meta import MARK, without_forged
 from shaping.mcp.reading import is_text, read_data
 from shaping.parsers.json import write_json
 from shaping.paths import compile_fields
 from shaping.paths.strings import base64_text
 from shaping.redaction import redact, scrub
 from shaping.redaction.redact import rules_for
-from shaping.response import grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
     from mcp.shared.exceptions import MCPError
 
-    from shaping.clients import KnownClient
     from shaping.paths import FieldPlan
     from shaping.paths.strings import Unreadable
-    from shaping.response import Shaped, Warned
+    from shaping.response import Warned
     from shaping.settings import Plan
     from shaping.settings.plan import Redact
     from shaping.shaper import Shaper
 
 logger = logging.getLogger("shaping")
-
-MARK = "shaping"
-ERROR = "shaping/error"
-# A server may write any mark into its results: only one made with this process's own key is believed.
-_KEY = secrets.token_bytes(32)
-
-
-def is_shaped(result: Mapping[str, Any]) -> bool:
-    """Return whether this process has shaped this very result."""
-    meta = result.get("_meta")
-    mark = meta.get(MARK) if isinstance(meta, dict) else None
-    tag = mark.get("tag") if isinstance(mark, dict) else None
-    return isinstance(tag, str) and hmac.compare_digest(tag, _tag(result))
 
 
 def well_formed(result: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -91,74 +73,6 @@ def is_for_model(result: Mapping[str, Any]) -> bool:
     return "content" in result or "structuredContent" in result
 
 
-def with_meta(
-    result: Mapping[str, Any],
-    plan: Plan,
-    shaped: Sequence[Shaped],
-    client: KnownClient,
-    *,
-    marked: bool = True,
-    **more: Any,
-) -> dict[str, Any]:
-    """Add our `_meta` to a result, unless this client's model would read it.
-
-    It is `marked` as shaped where middleware in this process may see it again.
-    """
-    if client.shows_meta(failed=result.get("isError") is True) and not plan.debug:
-        return dict(result)
-    about: dict[str, Any] = _about(shaped[0]) if shaped else {}
-    if plan.debug:
-        about |= {"profile": plan.profile, "config": plan.config_hash}
-    if len(shaped) == 1 and plan.debug:
-        about["tokens"] = {"before": int(shaped[0].tokens.before), "after": int(shaped[0].tokens.after)}
-    warnings = [warning(warned) for one in shaped for warned in one.warnings]
-    if warnings:
-        about["warnings"] = warnings
-    if marked:
-        about["tag"] = _tag(result)
-    meta = {**(result.get("_meta") or {}), **({MARK: about} if about else {}), **more}
-    return {**result, "_meta": meta} if meta else dict(result)
-
-
-def warning(warned: Warned) -> dict[str, Any]:
-    """Write a warning as programs read it."""
-    return _filled({"code": warned.code, "message": warned.message, "path": warned.path})
-
-
-def _tag(result: Mapping[str, Any]) -> str:
-    body = [result.get("content"), result.get("structuredContent"), bool(result.get("isError"))]
-    return blake2b(write_json(body, option=orjson.OPT_SORT_KEYS), key=_KEY, digest_size=12).hexdigest()
-
-
-def _about(shaped: Shaped) -> dict[str, Any]:
-    meta = shaped.envelope.meta
-    said: dict[str, Any] = {
-        "ref": meta.ref,
-        "cursor": meta.cursor,
-        "etag": meta.etag,
-        "truncated": meta.truncated or None,
-        "not_modified": meta.not_modified or None,
-        "request_id": meta.request_id,
-        "upgrade_hints": [_filled(asdict(hint)) for hint in meta.upgrade_hints or ()] or None,
-    }
-    chosen = shaped.plan.envelope
-    about = {name: value for name, value in _filled(said).items() if not is_excluded(name, chosen)}
-    if shaped.plan.debug:
-        wire = shaped.envelope.render("lean", include=shaped.plan.envelope, debug=True)
-        about |= {name: value for name, value in wire.items() if name not in {"data", "error", "omissions"}}
-    if shaped.plan.omissions in {"list", "full"} and (listed := grouped(shaped.omissions)):
-        told = ("path", "count", "reason", "tokens")
-        about["omissions"] = [_filled({name: getattr(one, name) for name in told}) for one in listed]
-        # Data alone has no place for a ref, so here is where a program finds it.
-        if shaped.expandable and "ref" not in about:
-            about["ref"] = shaped.ref
-    return about
-
-
-def _filled(members: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in members.items() if value not in (None, "")}
-
-
 ValueT = TypeVar("ValueT")
 _BARE = frozenset({"type", "text"})
 _KNOWN = frozenset({"content", "structuredContent", "_meta"})  # all other members of a result are the server's own
@@ -196,7 +110,7 @@ def redact_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, A
 
     The members of `_meta` that only shaping writes go too: a server's own would be believed.
     """
-    result = _without_private(_without_forged(result), plan)
+    result = _without_private(without_forged(result), plan)
     if plan.redact.off:
         return result, []
     hits: list[Warned] = []
@@ -212,14 +126,6 @@ def redact_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, A
         # Names are the protocol's and the server's own there: a progressToken is no secret.
         out["_meta"] = _members(result["_meta"], "_meta", plan.redact, hits, (), names=False)
     return (out, hits) if hits else (result, hits)
-
-
-def _without_forged(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    meta = result.get("_meta") or {}
-    if MARK not in meta and ERROR not in meta:
-        return result
-    kept = {key: value for key, value in meta.items() if key not in {MARK, ERROR}}
-    return {key: kept if key == "_meta" else value for key, value in result.items() if key != "_meta" or kept}
 
 
 def _is_bare(block: Mapping[str, Any]) -> bool:
@@ -246,15 +152,6 @@ def unshaped_result(result: Mapping[str, Any], plan: Plan, fault: Exception) -> 
     except Exception as problem:  # noqa: BLE001 (whatever it is, what cannot be redacted must not leave)
         log_fault("the result of %r is withheld, because redaction failed with %s\n%s", plan.tool, problem)
         return {"content": [{"type": "text", "text": WITHHELD}], "isError": True, "_meta": {MARK: about}}
-
-
-def with_warnings(result: dict[str, Any], hits: Collection[Warned]) -> dict[str, Any]:
-    """Add what redaction replaced to the warnings of a shaped result, where it carries any `_meta` of ours."""
-    if not hits or MARK not in (result.get("_meta") or {}):
-        return result
-    about = dict(result["_meta"][MARK])
-    about["warnings"] = [*about.get("warnings", ()), *(warning(hit) for hit in hits)]
-    return {**result, "_meta": {**result["_meta"], MARK: about}}
 
 
 class MessageRedaction:

@@ -13,6 +13,7 @@ from shaping.cleaning.call import clean_error, limit_error
 from shaping.clients import find_client
 from shaping.envelope.dialects.members import warnings_member
 from shaping.mcp.errors import error_from_text, model_members, model_text, own_words
+from shaping.mcp.meta import ERROR, is_shaped, with_meta, with_warnings
 from shaping.mcp.parts import (
     TEXT,
     ResultContext,
@@ -27,16 +28,12 @@ from shaping.mcp.parts import (
 )
 from shaping.mcp.reading import advertised_schema, is_valid
 from shaping.mcp.redaction import (
-    ERROR,
     is_for_model,
-    is_shaped,
     redact_around,
     redact_whole,
     unshaped_result,
     unshaped_structure,
     well_formed,
-    with_meta,
-    with_warnings,
 )
 from shaping.parsers.json import write_json
 from shaping.response import CallContext, Warned

@@ -1,65 +1,43 @@
-"""Client sessions: what a client was told stays true, and each call is entered in the ledger and the recording."""
+"""Client sessions: what a client was told of the tools stays true as long as it stays."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
-import orjson
-
 from shaping.clients import find_client
-from shaping.ledger import MeasuredCall
-from shaping.ledger.texts import keep_texts
-from shaping.mcp.result import is_shown_to_model
 from shaping.mcp.tools import EXPAND
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from shaping.clients import KnownClient
-    from shaping.learning.record import Recorder
-    from shaping.ledger import Ledger
-    from shaping.mcp.messages import MessageShaper, ToolCallOptions
-    from shaping.mcp.parts import ResultContext, ToolEntry
-    from shaping.response import Shaped
+    from shaping.ledger import MeasuredCall
+    from shaping.mcp.messages import MessageShaper
+    from shaping.mcp.parts import ToolEntry
     from shaping.settings import LoadedConfig, Plan
-    from shaping.shaper import Shaper
+
+    Notify: TypeAlias = Callable[[str], Awaitable[None]]  # sends the notification of a method
 
 
 # A client of the newer protocol over HTTP has no session; it is taken for the same one while it keeps calling.
 _IDLE_SECONDS = 1800.0
 _MOST_NAMED = 1000
 LOOK_SECONDS = 0.25  # between looks for a new config
+TOOLS_CHANGED = "notifications/tools/list_changed"
 
 
-# Private API of the SDK that has no public equivalent, as of mcp 2.3.0; tests/mcp/test_private_api.py fails when it
-# moves, and the upper pin in pyproject.toml is the next major version.
 def connection_of(session: Any) -> Any:
-    """Return the connection of an SDK server session, which lives as long as its client stays."""
-    return getattr(session, "_connection", None)
+    """Return the connection of an SDK server session, which lives as long as its client stays.
 
-
-def lowlevel_server(server: Any) -> Any:
-    """Return the low-level server inside an `MCPServer`, or the server itself where it is one."""
-    return getattr(server, "_lowlevel_server", server)
-
-
-async def send_raw(session: Any, method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """Send a request of a client and return its result as it came: the SDK's own calls refuse unknown blocks.
-
-    `ClientSession` stamps the protocol version onto a message, then sends it.
+    It is private API of the SDK, as of mcp 2.3.0; tests/mcp/test_private_api.py fails when it moves.
     """
-    message: dict[str, Any] = {"method": method, "params": params}
-    options: dict[str, Any] = {}
-    session._stamp(message, options)  # noqa: SLF001 (see above)
-    result: dict[str, Any] = await session._dispatcher.send_raw_request(method, message["params"], options)  # noqa: SLF001 (see above)
-    return result
+    return getattr(session, "_connection", None)
 
 
 @dataclass
@@ -102,9 +80,12 @@ class Sessions:
             found = self._connected[key] = Session(loaded_config, _client(session), owner=uuid4().hex)
         return found
 
-    def live(self) -> list[tuple[Any, Session]]:
-        """List the sessions that can still be sent a notification, each with the connection to send it by."""
-        return list(self._connected.items())
+    def live(self) -> list[tuple[Session, Notify]]:
+        """List the sessions that can still be sent a notification, each with what sends it by its method.
+
+        A pipe of the newer protocol takes such news only by subscription, and drops it without harm.
+        """
+        return [(session, partial(key.notify, params=None)) for key, session in self._connected.items()]
 
     def _known_by_name(self, client: Mapping[str, Any] | None, loaded_config: LoadedConfig) -> Session:
         key = tuple((client or {}).values())
@@ -119,24 +100,32 @@ class Sessions:
 
 
 class ToolListNotifier:
-    """Notifies the clients of a server of a changed list of tools, where the config wants changes announced."""
+    """Notifies clients of a changed list of tools, where the config wants changes announced.
 
-    def __init__(self, messages: MessageShaper) -> None:
-        self.messages = messages
+    `live` lists the sessions that can be notified, each with what sends the notification.
+    """
+
+    def __init__(self, messages: MessageShaper, live: Callable[[], Sequence[tuple[Session, Notify]]]) -> None:
+        self._messages = messages
+        self._live = live
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin to look for changes, unless that runs already or nobody wants it."""
-        if self.messages.announces and (self._task is None or self._task.done()):
+        if self._messages.announces and (self._task is None or self._task.done()):
             self._task = asyncio.get_running_loop().create_task(self._look())
 
+    def close(self) -> None:
+        """Look no more."""
+        if self._task is not None:
+            self._task.cancel()
+
     async def _look(self) -> None:
-        while self.messages.sessions.live():
+        while self._live():
             await asyncio.sleep(LOOK_SECONDS)
-            for connection, session in self.messages.sessions.live():
-                if self.messages.refresh(session):
-                    # A pipe of the newer protocol takes such news only by subscription, and drops it without harm.
-                    await connection.notify("notifications/tools/list_changed", None)
+            for session, notify in self._live():
+                if self._messages.refresh(session):
+                    await notify(TOOLS_CHANGED)
 
 
 def _client(session: Any) -> Mapping[str, Any] | None:
@@ -153,128 +142,3 @@ def _channel(connection: Any) -> Any:
     if connection.protocol_version not in MODERN_PROTOCOL_VERSIONS:
         return connection
     return connection.outbound if connection.has_standalone_channel else None
-
-
-class CallRecorder:
-    """Hands calls over to a ledger and a recorder, which do their work on threads of their own."""
-
-    def __init__(self, ledger: Ledger | None, shaper: Shaper, recorder: Recorder | None = None) -> None:
-        self._ledger = ledger
-        self._shaper = shaper
-        self._recorder = recorder
-
-    def record_call(
-        self,
-        session: Session,
-        context: ResultContext,
-        raw: Mapping[str, Any] | None,
-        sent: Mapping[str, Any],
-        options: ToolCallOptions,
-        *,
-        server: str,
-        started: float,
-    ) -> None:
-        """Record a tool's answer; where nobody knows what it was without shaping (`raw` is None) nothing was saved."""
-        if not self._is_active or not is_shown_to_model(sent if raw is None else raw, context):
-            return
-        session.servers[context.tool] = server
-        client, about = context.client, _about(session, context.plan)
-        after = partial(client.shown_within_limit, sent, context.entry.limit)
-        before = after if raw is None else partial(client.shown_within_limit, raw)
-        if self._recorder is not None and raw is not None:
-            self._recorder.record(
-                context.plan,
-                raw,
-                arguments=options.arguments,
-                server=server,
-                client=about["client"],
-                session=session.id,
-                before=before,
-                after=after,
-            )
-        call = MeasuredCall(
-            context.tool, before, after, partial(_additions, context.shaped, raw, sent), trace=options.trace
-        )
-        self._enter(session, call, context.shaped, server=server, started=started, about=about)
-
-    def record_expansion(
-        self, session: Session, plan: Plan, arguments: Mapping[str, Any], sent: Mapping[str, Any], *, started: float
-    ) -> None:
-        """Record what was asked back, at the cost of the tool that it came from, in this session or another."""
-        server, _, tool = plan.tool.rpartition("/")
-        after = partial(session.known.shown_within_limit, sent)
-        call = MeasuredCall(tool, str, after, after, kind="expand" if arguments.get("sql") is None else "query")
-        if self._is_active:
-            server = session.servers.get(tool, server)
-            self._enter(session, call, (), server=server, started=started, about=_about(session, plan))
-
-    def record_definition(self, session: Session, plan: Plan, entry: Mapping[str, Any]) -> None:
-        """Record the definition of our own tool, once a session, with the session's first call.
-
-        Clients list tools also to check a server, where no model reads them.
-        """
-        if session.expand_recorded or not self._is_active:
-            return
-        session.expand_recorded = True
-        after = partial(_shown_definition, entry)
-        session.definition = MeasuredCall(entry["name"], str, after, after, kind="definition", **_about(session, plan))
-
-    @property
-    def _is_active(self) -> bool:
-        return self._shaper.mode != "off" and (self._ledger is not None or self._recorder is not None)
-
-    def _enter(
-        self,
-        session: Session,
-        call: MeasuredCall,
-        shaped: Sequence[Shaped],
-        *,
-        server: str,
-        started: float,
-        about: Mapping[str, Any],
-    ) -> None:
-        if self._ledger is None:
-            return
-        definition, session.definition = session.definition, None
-        if definition is not None:
-            self._ledger.record(replace(definition, server=server))
-        # What was sent is kept where the user lets originals be kept, and what is private was taken out.
-        keeps = self._shaper.facts.expandable and self._shaper.mode == "on"
-        keep = partial(self._keep, shaped) if keeps else None
-        took = (perf_counter() - started) * 1000
-        self._ledger.record(replace(call, server=server, milliseconds=took, keep=keep, **about))
-
-    def _keep(self, shaped: Sequence[Shaped], read: str) -> str | None:
-        ttl = self._shaper.loaded_config.config.store.ttl_seconds
-        return keep_texts(self._shaper.keeper("mcp"), read, shaped, ttl=ttl)
-
-
-def error_text(error: BaseException) -> dict[str, Any]:
-    """Return the result that MCP servers answer with where a tool raises."""
-    return {"content": [{"type": "text", "text": str(error)}], "isError": True}
-
-
-def _about(session: Session, plan: Plan) -> dict[str, Any]:
-    return {
-        "client": str((session.client or {}).get("name", "")),
-        "profile": plan.profile,
-        "config": plan.config_hash,
-        "session": session.id,
-    }
-
-
-def _additions(shaped: Sequence[Shaped], raw: Mapping[str, Any] | None, sent: Mapping[str, Any]) -> str:
-    """Return what shaping itself says: what was left out and how to ask for it, and the code of an error."""
-    if sent.get("isError") is not True:
-        return "".join(f"{one.notice}{one.absent_line}" for one in shaped)
-    told, before = _first_text(sent), _first_text(raw or {})
-    return told.removesuffix(before) if before and told.endswith(before) else ""
-
-
-def _first_text(result: Mapping[str, Any]) -> str:
-    return next((str(block["text"]) for block in result.get("content") or () if block.get("type") == "text"), "")
-
-
-def _shown_definition(entry: Mapping[str, Any]) -> str:
-    """Return what a model reads of a tool's definition; its `_meta` is for the client."""
-    return orjson.dumps({key: value for key, value in entry.items() if key != "_meta"}).decode()

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from shaping.errors import ErrorDetail
     from shaping.mcp.messages import MessageShaper, ToolCallOptions
-    from shaping.mcp.sessions import Session
+    from shaping.mcp.sessions import Session, ToolListNotifier
     from shaping.proxy.router import Router
     from shaping.proxy.serving import Loading
     from shaping.proxy.upstream import Upstream
@@ -47,7 +47,6 @@ _NAMED = {"resources/read": "uri", "prompts/get": "name"}
 _SHAPED = frozenset({"tools/list", "tools/call", *_NAMED})
 # A longer result is shaped on another thread, so that other messages pass meanwhile.
 _LARGE = 64 * 1024
-_LOOK_SECONDS = 0.25
 _FINISH_SECONDS = 2.0
 _MOST_REMEMBERED = 100  # cancelled requests, and tasks
 _MEMBERS = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})  # the protocol's, which stay
@@ -55,7 +54,6 @@ _PLAIN_ID = re.compile(r"[\w.:'-]{1,64}")
 # What the protocol has a server say of itself in words, in which no data stands.
 _INTRODUCTION = frozenset({"protocolVersion", "instructions", "supportedVersions", "resultType", "ttlMs", "cacheScope"})
 _INFO = frozenset({"name", "title", "version", "description", "websiteUrl"})
-_CHANGED: dict[str, Any] = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +90,7 @@ class Relay:
         self._server_ids: dict[str, str] = {}  # of the server's requests whose ids may hold data, by the id shown
         self._numbers = count(1)
         self._running = BackgroundTasks()
-        self._announcing: asyncio.Task[None] | None = None
+        self._notifier: ToolListNotifier | None = None
         upstream.attach(self)
 
     async def from_client(self, line: bytes) -> None:
@@ -200,8 +198,8 @@ class Relay:
     async def close(self) -> None:
         """End the connection to the server, and finish what is being shaped."""
         await self.upstream.close()
-        if self._announcing is not None:
-            self._announcing.cancel()
+        if self._notifier is not None:
+            self._notifier.close()
         if self._running:
             await asyncio.wait(self._running, timeout=_FINISH_SECONDS)
 
@@ -316,14 +314,12 @@ class Relay:
 
     def _announce(self, messages: MessageShaper, session: Session) -> None:
         """Notify the client of tools that a new config changes, where the config says so."""
-        if self._announcing is None and messages.announces:
-            self._announcing = asyncio.create_task(self._watch_tools(messages, session))
+        if self._notifier is None:
+            self._notifier = messages.notifier(lambda: [(session, self._notify)])
+        self._notifier.start()
 
-    async def _watch_tools(self, messages: MessageShaper, session: Session) -> None:
-        while True:
-            await asyncio.sleep(_LOOK_SECONDS)
-            if messages.refresh(session):
-                await self._send(write(_CHANGED))
+    async def _notify(self, method: str) -> None:
+        await self._send(write({"jsonrpc": "2.0", "method": method}))
 
 
 def _is_modern(message: Message) -> bool:

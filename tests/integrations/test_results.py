@@ -4,7 +4,7 @@ from datetime import date
 from typing import Any
 
 from shaping import Shaper
-from shaping.integrations.results import ToolResults, holds_objects_of
+from shaping.integrations import ToolResults, holds_objects_of
 from tests.integrations.answers import issues, ref_in
 
 

@@ -10,7 +10,9 @@ from mcp import Client
 from mcp.server.lowlevel import Server
 from mcp.server.mcpserver import Context, MCPServer
 
-from shaping.mcp.sessions import connection_of, lowlevel_server, send_raw
+from shaping.mcp.sdk import lowlevel_server
+from shaping.mcp.sessions import connection_of
+from shaping.operations.adapters import send_raw
 
 pytestmark = pytest.mark.anyio
 
