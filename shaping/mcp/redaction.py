@@ -21,7 +21,7 @@ from shaping.redaction import redact, scrub
 from shaping.redaction.redact import rules_for
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from mcp.shared.exceptions import MCPError
 
