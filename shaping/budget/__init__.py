@@ -23,11 +23,12 @@ _GUESS: Final = 4  # bytes a token, for the first try
 _LOOK: Final = 8  # bytes a token: a text's beginning of that length tells whether the whole is over
 # Samples of a text, and their characters, by which its tokens are estimated; no two of them are equally far apart,
 # because records are.
-_BLOCKS, _BLOCK, _UNEVEN = 24, 400, 0.618
-_CLEARLY, _NEARLY = 1.4, 1.05  # times under and over the limit, beyond which an estimate is enough
+_FEW_BLOCKS, _BLOCKS, _BLOCK, _UNEVEN = 6, 24, 400, 0.618
+# Times under the limit by few and by many samples, and times over it, beyond which an estimate is enough.
+_FAR_BELOW, _CLEARLY, _NEARLY = 1.6, 1.4, 1.05
 _TRIES: Final = 32  # never reached in practice: every second try halves what is left
-# Of the limit: one more try costs more than it shows. Of a long text after a few tries, elements are larger than that.
-_ENOUGH, _ENOUGH_LATER, _FEW_TRIES, _LONG = 0.96, 0.9, 3, 2_000
+# Of the limit, and of one of many tokens: one more try costs more than it shows.
+_ENOUGH, _ENOUGH_OF_MANY, _MANY = 0.96, 0.9, 2_000
 _AIM: Final = 0.985  # of the limit: a guess that is a little over is a try lost
 
 T = TypeVar("T")
@@ -167,6 +168,10 @@ def fit_value(
 
 def count_near(text: str, limit: int, exact: Callable[[str], int]) -> float:
     """Return a text's tokens: exactly where they are near the limit, else an estimate by samples."""
+    if len(text) > 2 * _FEW_BLOCKS * _BLOCK:
+        tokens = _sampled(text, exact, _FEW_BLOCKS)
+        if tokens * _FAR_BELOW <= limit:
+            return tokens
     if len(text) > 2 * _BLOCKS * _BLOCK:
         tokens = _sampled(text, exact)
         if tokens * _CLEARLY <= limit or tokens > limit * _NEARLY:
@@ -174,10 +179,10 @@ def count_near(text: str, limit: int, exact: Callable[[str], int]) -> float:
     return exact(text)
 
 
-def _sampled(text: str, exact: Callable[[str], int]) -> float:
+def _sampled(text: str, exact: Callable[[str], int], blocks: int = _BLOCKS) -> float:
     """Estimate a text's tokens by samples from all over it."""
     span = len(text) - _BLOCK
-    starts = [int((block + block * _UNEVEN % 1) * span / _BLOCKS) for block in range(_BLOCKS)]
+    starts = [int((block + block * _UNEVEN % 1) * span / blocks) for block in range(blocks)]
     sample = "\n".join(text[start : start + _BLOCK] for start in starts)
     return exact(sample) * len(text) / len(sample)
 
@@ -235,16 +240,15 @@ def search(limit: int, attempt: Callable[[int], tuple[T, float, bool]], room: in
     whether more room would change nothing. `over` is a room that is known to be too large.
     """
     best, fits, best_cost, width = None, 0, 0.0, 0
-    for number in range(1, _TRIES):
+    least = limit * (_ENOUGH if limit < _MANY else _ENOUGH_OF_MANY)
+    for _ in range(_TRIES):
         candidate, cost, whole = attempt(room)
         if cost <= limit:
             best, fits, best_cost = candidate, room, cost
         else:
             over = room
-        late = number >= _FEW_TRIES and limit >= _LONG
-        enough = best_cost >= (_ENOUGH_LATER if late else _ENOUGH) * limit or (whole and cost <= limit)
         left = over - fits
-        if enough or (over and left <= max(8, over // 50)):
+        if best_cost >= least or (whole and cost <= limit) or (over and left <= max(8, over // 50)):
             break
         guess = int(room * _AIM * limit / max(cost, 1))
         if not over:

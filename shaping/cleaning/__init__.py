@@ -64,6 +64,7 @@ class Cleaned(NamedTuple):
     omissions: tuple[Omission, ...] = ()  # without those of fields and pruning, which are listed when asked for
     saved: int = 0  # bytes that noise rules took
     size: int | None = None  # bytes of the value's compact JSON, where they are known
+    length_before: int | None = None  # characters of the raw value's compact JSON, where they are known
     cut_short: bool = False  # what the tool gave broke off before its end
 
     def plain_raw(self, plan: Plan) -> Any:
@@ -107,6 +108,7 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
         omissions=opening.omissions + quieting.omissions,
         saved=quieting.saved,
         size=None if value is not quiet or quieting.written is None else len(quieting.written),
+        length_before=len(opening.written) if opening.written is not None and opening.written.isascii() else None,
         cut_short=opening.cut_short,
     )
 

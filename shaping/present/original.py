@@ -70,7 +70,8 @@ class Original:
     @cached_property
     def length_before(self) -> int:
         """The characters of that text, which every try to fit a budget asks for."""
-        return len(self.text_before())
+        known = self.cleaned.length_before
+        return known if known is not None and self.call.text_before is None else len(self.text_before())
 
     @cached_property
     def ref(self) -> str | None:

@@ -126,6 +126,8 @@ def _plan_said(response: Presented) -> dict[str, Any]:
 
 # Below this many bytes no other form is shorter than compact JSON by enough to be worth a look.
 SMALL = 128
+# Measured: a text this much shorter than compact JSON never has more tokens.
+_SHORTER = 0.9
 # Members of a lean envelope that can be told in lines below the data instead.
 _SAID: Final = frozenset({"REDACTED", "NO_SUCH_FIELD", TOOL_WARNING})
 _IN_LINES: Final = frozenset({"data", "warnings", "omissions", "ref", "truncated", "shown", "cursor"})
@@ -168,7 +170,9 @@ def _with_lines(response: Presented) -> tuple[str, str]:
 
 def _is_dearer(text: str, response: Presented) -> bool:
     """Whether a text costs more than what the tool sent, where nothing was cut."""
-    if response.truncated or 2 * len(text) < response.original.length_before:
+    before = response.original.length_before
+    # Compact JSON is the cheapest that a tool can have sent.
+    if response.truncated or len(text) < _SHORTER * min(before, response.cleaned.length_before or before // 2):
         return False
     exact = counter(response.plan.tokenizer).exact
     return exact(text) > exact(response.text_before())

@@ -35,6 +35,7 @@ _END = re.compile(r"[./?#&].*")
 _TAGGED_TIMES, _TAGGED_SAVING = 5, 200
 _TAGGED_SIZE = 20  # characters from which a recurring cell is worth a tag
 
+_LOG = 40  # rows from which a column may be the messages of a log: of fewer, whole sentences are easier to read
 _TIMES, _SENTENCES_WORTH = 5, 150  # sentences of one kind, and characters that all of them must save
 _WORDS, _SHARED = 3, 16  # words of a sentence, of which at least half are shared, and characters of these
 _LONGEST = 600  # characters of a sentence; what is longer is a text
@@ -61,8 +62,7 @@ def in_sentences(column: list[str], context: TableContext) -> tuple[dict[int, st
 
 def sentences(column: list[str]) -> dict[str, dict[int, str]]:
     """Return templates with `{}` for the words that differ, and for each the words of the rows that it stands for."""
-    some = column[0], column[len(column) // 2], column[-1]
-    if len(column) < _TIMES or sum(text.count(" ") for text in some) < _WORDS:
+    if len(column) < _LOG or column[0].count(" ") + column[len(column) // 2].count(" ") + column[-1].count(" ") < _WORDS:
         return {}
     groups: dict[tuple[int, str, str], list[int]] = defaultdict(list)
     for at, text in enumerate(column):
