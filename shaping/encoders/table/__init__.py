@@ -105,11 +105,11 @@ def _list(label: str, value: list[Json], context: TableContext, indent: int, nam
 
 def _parts(label: str, rows: list[dict[str, Json]], context: TableContext, indent: int) -> list[str]:
     """Return records of several kinds, those of one kind after the other, as a list for each kind, or nothing."""
-    if len(rows) < _MANY or not context.repeats or not are_ragged(rows, rarely=0):
+    if len(rows) < _MANY or not context.repeats:
         return []
-    kind = next((key for key in _KINDS if all(type(row.get(key)) is str for row in rows)), None)
+    kind = next((key for key in _KINDS if key in rows[0] and all(type(row.get(key)) is str for row in rows)), None)
     runs = [list(same) for _, same in groupby(rows, key=itemgetter(kind))] if kind else []
-    if not 2 < len(runs) <= len(rows) // 2:
+    if not 2 < len(runs) <= len(rows) // 2 or not are_ragged(rows, rarely=0):
         return []
     lines = [f"{' ' * indent}{label}[{len(rows)}], written as {len(runs)} lists one after the other:"]
     for run in runs:

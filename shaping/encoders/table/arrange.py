@@ -65,10 +65,10 @@ def columns_of(nodes: Sequence[Node]) -> list[list[str]]:
 
 def _identifier_first(nodes: list[Node], count: int) -> list[Node]:
     nodes = [Group(node.name, _identifier_first(node.nodes, count)) if type(node) is Group else node for node in nodes]
-    leaves = {node.name.lower(): node for node in reversed(nodes) if type(node) is Leaf}
-    columns = [node for node in nodes if isinstance(node, _WITH_GROUPS)]
-    if not columns or (type(columns[0]) is Leaf and _identifies(columns[0], count)):
+    first = next((node for node in nodes if isinstance(node, _WITH_GROUPS)), None)
+    if first is None or (type(first) is Leaf and _identifies(first, count)):
         return nodes
+    leaves = {node.name.lower(): node for node in reversed(nodes) if type(node) is Leaf}
     for known in _IDENTIFIERS:
         if known in leaves and _identifies(leaves[known], count):
             return [leaves[known], *(node for node in nodes if node is not leaves[known])]
@@ -76,7 +76,8 @@ def _identifier_first(nodes: list[Node], count: int) -> list[Node]:
 
 
 def _identifies(leaf: Leaf, count: int) -> bool:
-    return "" not in leaf.cells and len(set(leaf.cells)) == count
+    cells = leaf.cells
+    return (count == 1 or cells[0] != cells[-1]) and "" not in cells and len(set(cells)) == count
 
 
 def _seldom_last(nodes: Sequence[Node], count: int) -> list[Node]:
@@ -85,19 +86,28 @@ def _seldom_last(nodes: Sequence[Node], count: int) -> list[Node]:
     seldom: list[tuple[int, Node]] = []
     for node in nodes:
         here = Group(node.name, _seldom_last(node.nodes, count)) if type(node) is Group else node
-        columns = columns_of([here])
-        filled = max((count - column.count("") for column in columns), default=count)
+        filled = _filled(here, count)
         if filled < _SELDOM * count:
             seldom.append((filled, here))
         else:
             often.append(here)
-    return [*often, *(node for _, node in sorted(seldom, key=lambda one: -one[0]))]
+    return [*often, *(node for _, node in sorted(seldom, key=lambda one: -one[0]))] if seldom else often
+
+
+def _filled(node: Node, count: int) -> int:
+    """Return how many rows have something in a node; all of them where it has no cells."""
+    if isinstance(node, COLUMN):
+        return count - node.cells.count("")
+    columns = columns_of(node.nodes) if type(node) is Group else ()
+    return max((count - column.count("") for column in columns), default=count)
 
 
 def _narrowed(nodes: list[Node]) -> list[Node]:
     """Return nodes with wide nested records on lines of their own: those that leave gaps, and all that are too many."""
-    sizes = [len(columns_of([node])) if type(node) is Group else 0 for node in nodes]
-    total = len(columns_of(nodes))
+    sizes = [len(columns_of(node.nodes)) if type(node) is Group else 0 for node in nodes]
+    if max(sizes, default=0) < _WORTH:
+        return nodes
+    total = sum(sizes) + sum(isinstance(node, COLUMN) for node in nodes)
     moved: dict[int, list[Node]] = {}
     for at in sorted(range(len(nodes)), key=lambda at: -sizes[at]):
         node = nodes[at]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from functools import lru_cache
 from itertools import chain, repeat
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -48,6 +49,7 @@ _NUMBERS = frozenset({int, float, bool, Missing})
 _SCALARS = frozenset({int, float, bool, type(None), str})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _CELL_STARTS = frozenset(' ="[…') | {""}
+_PLAIN = re.compile(r"[\w.:/+-]*+", re.ASCII)
 _MARKS = re.compile(r"below|-|#[1-9]\d{0,4}", re.ASCII)
 _LINE_STARTS = frozenset(' "[{') | {""}
 _ODD_NAME = re.compile(r"[,{}\[\]=\".:\x00-\x1f\x7f]|^[ (#]|^(?:-|null|empty)$|^all with | $|^$")
@@ -74,8 +76,9 @@ def bare(text: str) -> str:
 
 
 def bares(column: list[str]) -> list[str]:
-    """Return a column of such strings as cells."""
-    return column if "".join(column).isalnum() and BELOW not in column else list(map(bare, column))
+    """Return a column of such strings, none of them empty, as cells."""
+    plain = _PLAIN.fullmatch("".join(column)) and BELOW not in column and EMPTY not in column
+    return column if plain else list(map(bare, column))
 
 
 def line(text: str) -> str:
@@ -85,6 +88,7 @@ def line(text: str) -> str:
     return quoted(text) if odd or _ALIKES.fullmatch(text) else text
 
 
+@lru_cache(maxsize=4096)
 def name(key: str) -> str:
     """Return a member's name as it stands in headers and before colons."""
     plain = key.isidentifier() and key not in _NOTED

@@ -204,6 +204,7 @@ _SHORT = 4  # characters from which one column found in another is no coincidenc
 _TEXTS = frozenset({str, int})
 _SOURCES = _TEXTS | {Missing}
 _SEPARATOR = re.compile(r"[/:]")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:", re.ASCII)
 _OPERATORS = "/?&#+;.,!|@"  # with which a placeholder of a URI template (RFC 6570) begins, and none of ours
 _ODD_LITERAL = re.compile(r"[\x00-\x1f\x7f]|\{(?![" + re.escape(_OPERATORS) + "])")
 PLACEHOLDER = re.compile(r"\{(?![" + re.escape(_OPERATORS) + r"])([^{}]+)\}")
@@ -214,22 +215,31 @@ def templates(columns: Mapping[str, list[Any]], prefix: str) -> dict[str, str]:
 
     Sources are members of the same record. One is never derived itself, so that nobody has to follow two steps.
     """
+    targets = [key for key, column in columns.items() if _may_be_derived(column)]
+    if not targets:
+        return {}
     strings = {key: found for key, column in columns.items() if (found := _strings(column)) is not None}
     sizes = {key: sum(map(len, filter(None, column))) for key, column in strings.items()}
     sources = {
         key: column
         for key, column in strings.items()
-        if (column[0] != column[-1] or len(set(column)) > 1) and name(key) == key and is_source(prefix + key)
+        if len(set(column) - {None}) > 1 and name(key) == key and is_source(prefix + key)
     }
     derived: dict[str, str] = {}
-    for key in sorted(strings, key=sizes.__getitem__):
-        if sizes[key] < _WORTH or not _SEPARATOR.search(next(filter(None, strings[key]))):
+    for key in sorted((key for key in targets if key in strings), key=sizes.__getitem__):
+        if sizes[key] < _WORTH:
             continue
         template = _template(key, strings, sources, prefix)
         if template and sizes[key] - len(template) - len(key) > _WORTH:
             derived[key] = template
             sources.pop(key, None)
     return derived
+
+
+def _may_be_derived(column: list[Any]) -> bool:
+    """Return whether the first value is a link or the like, but not a time."""
+    first = next((value for value in column if value is not MISSING), None)
+    return type(first) is str and _SEPARATOR.search(first) is not None and not _TIME.match(first)
 
 
 def is_source(path: str) -> bool:

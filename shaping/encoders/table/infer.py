@@ -100,12 +100,14 @@ def _members(
     at: ColumnPath,
     *,
     without: Collection[str] = (),
+    found: Mapping[str, list[Any]] | None = None,
     derived: Mapping[str, str] | None = None,
 ) -> list[Node]:
-    """Return the nodes of records, or of a nested record of each row."""
+    """Return the nodes of records, or of a nested record of each row; their columns may be `found` already."""
     prefix = f"{at.path}." if at.label else ""
     rare = rare_members(rows).difference(without)
-    found = columns(rows, {*without, *rare})
+    if found is None or rare or without:
+        found = columns(rows, {*without, *rare})
     if derived is None:
         derived = _derived(found, context, prefix)
     nodes: list[Node] = []
@@ -185,11 +187,12 @@ def _group(rows: Records, context: TableContext, at: ColumnPath) -> list[Node]:
         return [Group(at.label, _members(rows, context, at))]
     if (known := context.known_values(rows, at.path)) and (copy := copied(known, at)):
         return [copy]
-    derived = _derived(columns([row for row in rows if row]), context, f"{at.path}.")
+    members = columns(rows)
+    derived = _derived(members, context, f"{at.path}.")
     slim = [{key: row[key] for key in row if key not in derived} for row in rows] if derived else rows
     if found := recurring(slim, lossless=context.lossless):
         return _lookup(rows, found, context, at, derived)
-    return [Group(at.label, _members(rows, context, at, derived=derived))]
+    return [Group(at.label, _members(rows, context, at, found=members, derived=derived))]
 
 
 def _lookup(
@@ -238,6 +241,8 @@ def _plain_lists(column: list[Any], kinds: set[type], context: TableContext, at:
     if context.count > 1 and (long := _series(column)):
         marks = [BELOW if text else one for text, one in zip(long, node.cells, strict=True)]
         return [Text(at.label, marks, long, as_series=True)]
+    if max(map(len, node.cells)) <= _LONG:
+        return [node]
     counts = Counter(one for one in node.cells if len(one) > _LONG)
     long = [one if counts[one] > 1 or len(one) > _LONG_LINE else None for one in node.cells]
     if not any(long):
@@ -279,7 +284,10 @@ def _opened(column: list[Any]) -> tuple[str, list[Any]] | None:
 
 def _long_ones(column: list[Any]) -> set[str]:
     """Return the strings of a column that are better read below their rows: long ones, and those that recur."""
-    counts = Counter(value for value in column if type(value) is str and len(value) > _LONG)
+    long = [value for value in column if type(value) is str and len(value) > _LONG]
+    if not long:
+        return set()
+    counts = Counter(long)
     return {
         text for text, times in counts.items() if times > 1 or len(text) > _LONG_LINE or "\n" in text or '"' in text
     }
@@ -311,7 +319,7 @@ def _scalars(column: list[Any], kinds: set[type], context: TableContext, at: Col
     """Return a column of any scalars."""
     if str in kinds and context.count > 1 and _long_ones(column):
         return _with_long(column, context, at)
-    if context.repeats and (short := as_float32(column)):
+    if context.repeats and float in kinds and (short := as_float32(column, kinds)):
         return (Leaf(at.label, cells(short, kinds), float32=True),)
     return (said_once(cells(column, kinds), context, at),)
 

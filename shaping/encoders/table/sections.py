@@ -45,6 +45,8 @@ def usual(nodes: Sequence[Node], count: int) -> list[Node]:
         saved += candidate.gain
         if saved - _BRACKETS * len(rows) > best:
             best, taken = saved - _BRACKETS * len(rows), number
+    if not taken:
+        return list(nodes)
     chosen = {candidate.path: candidate for candidate in candidates[:taken]}
 
     def with_usual(path: str, leaf: Leaf) -> list[Node]:
@@ -117,6 +119,8 @@ def in_sections(nodes: Sequence[Node], rows: int, breaks: Sequence[int]) -> tupl
         if (net := _net([*chosen, candidate], rows, breaks)) > best:
             best = net
             chosen.append(candidate)
+    if not chosen:
+        return list(nodes), []
     rest = {candidate.path: candidate.rest for candidate in chosen}
 
     def without(path: str, leaf: Leaf) -> list[Node]:
@@ -124,7 +128,7 @@ def in_sections(nodes: Sequence[Node], rows: int, breaks: Sequence[int]) -> tupl
         return [leaf] if path not in rest else [] if left is None else [Leaf(leaf.name, left)]
 
     left = with_leaves(nodes, without)
-    if not chosen or not any(isinstance(node, Leaf | Group) for node in left):
+    if not any(isinstance(node, Leaf | Group) for node in left):
         return list(nodes), []
     return left, _lines(chosen, rows, breaks)
 
@@ -162,9 +166,17 @@ def _candidates(nodes: Sequence[Node]) -> Iterator[_HeadCandidate]:
             yield _HeadCandidate(path, said, None, _size(leaf) + len(leaf.cells))
 
 
-def _has_runs(cells: Sequence[str]) -> bool:
+def _heads(head: re.Pattern[str], column: Sequence[str]) -> list[str]:
+    return [found[0] if (found := head.match(text)) else "" for text in column]
+
+
+def _may_have_runs(cells: Sequence[str]) -> bool:
     first = cells[:_LOOK]
-    if 2 * sum(map(str.__ne__, first, first[1:])) > len(first):
+    return 2 * sum(map(str.__ne__, first, first[1:])) <= len(first)
+
+
+def _has_runs(cells: Sequence[str]) -> bool:
+    if not _may_have_runs(cells):
         return False
     return _RUN * (1 + sum(map(str.__ne__, cells, cells[1:]))) <= len(cells)
 
@@ -173,9 +185,11 @@ def _headed(leaf: Leaf) -> _HeadCandidate | None:
     """Return a column of times, paths or names of tests by day, directory or file."""
     column = leaf.strings or []
     head = _head_of(column, is_key=leaf.name == KEY)
-    if head is None:
+    if head is None or not _may_have_runs(_heads(head, column[:_LOOK])):
         return None
-    heads = [found[0] if (found := head.match(text)) else "" for text in column]
+    heads = _heads(head, column)
+    if sum(map(bool, heads)) < _MOSTLY * len(column):
+        return None
     if not _has_runs(heads) or not all(map(_LITERAL.fullmatch, set(heads))):
         return None
     end = _ending(column) if _DATE.match(column[0]) else ""
@@ -197,13 +211,10 @@ def _size(leaf: Leaf) -> int:
 
 
 def _head_of(column: Sequence[str], *, is_key: bool) -> re.Pattern[str] | None:
-    """Return what finds the beginning that most of these strings have, and that may be the same in several."""
+    """Return what finds the beginning that these strings may have in common, by one of them."""
     heads: list[re.Pattern[str]] = [_DATE, _TEST, _PATH]
     middle = column[len(column) // 2]
-    for head in [*heads, _DOTTED] if is_key else heads:
-        if head.match(middle) and sum(1 for text in column if head.match(text)) >= _MOSTLY * len(column):
-            return head
-    return None
+    return next((head for head in ([*heads, _DOTTED] if is_key else heads) if head.match(middle)), None)
 
 
 def _ending(column: Sequence[str]) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import struct
 from collections import Counter, defaultdict
-from itertools import compress
+from itertools import repeat
+from operator import ne
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shaping.encoders.table.cells import bares
 from shaping.encoders.table.model import Leaf, Legend
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from shaping.encoders.table.derive import TableContext
     from shaping.encoders.table.model import Node
@@ -25,8 +26,9 @@ _MOSTLY = 0.8  # of the times that must be of one day
 _ROWS, _AFFIX = 4, 8  # rows and characters from which a common beginning and end is worth a pattern
 _AFFIXES = re.compile(r"[^,{}\[\]=\"\s]*")
 _DAY, _MONTH = re.compile(r"\d{4}-\d\d-\d\d(?=[T ]\d\d:|$)", re.ASCII), re.compile(r"^\d{4}-\d\d-", re.ASCII)
+_DAYS, _SECONDS = len("2026-11-17T"), len("2026-11-17T10:20:30")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", re.ASCII)
-_DATE = re.compile(r"^\d{4}-\d\d-\d\dT", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d\d-\d\dT", re.ASCII)
 _LINK = re.compile(r"^.*[/=#]")
 _ZONE = re.compile(r"(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?$", re.ASCII)
 _OFFSET = re.compile(r"(?:000)?(?:Z|[+-]\d\d:?\d\d)?$", re.ASCII)
@@ -34,6 +36,7 @@ _ZONED = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$", re.ASCII)
 _END = re.compile(r"[./?#&].*")
 _TAGGED_TIMES, _TAGGED_SAVING = 5, 200
 _TAGGED_SIZE = 20  # characters from which a recurring cell is worth a tag
+_FLOATS, _DIGITS = frozenset({float, int}), 9  # characters of a number of which no shorter one is the same float32
 
 _LOG = 40  # rows from which a column may be the messages of a log: of fewer, whole sentences are easier to read
 _TIMES, _SENTENCES_WORTH = 5, 150  # sentences of one kind, and characters that all of them must save
@@ -156,7 +159,9 @@ def pattern(column: list[str]) -> tuple[str, list[str]] | None:
         for text in column
     ]
     around = f"{start}{{}}{end}"
-    if not all(between) or (is_time and [around_cell(around, cell) for cell in between] != column):
+    # What looks like a whole time is read as one.
+    has_whole = is_time and any(map(_TIME.match, between))
+    if not all(between) or (has_whole and [around_cell(around, cell) for cell in between] != column):
         return None
     return around, bares(between)
 
@@ -169,24 +174,34 @@ def around_cell(around: str, cell: str) -> str:
 
 def _of_times(column: list[str]) -> tuple[str, str]:
     """Return the date, or the month, and the zone that most times have, and nothing where many have others."""
-    dates = Counter(_edges(_DATE, text) for text in column)
-    date, times = dates.most_common(1)[0]
-    if date and times >= _MOSTLY * len(column):
-        of_day = [text for text in column if text.startswith(date)]
-        for which in (_ZONE, _OFFSET):
-            zone, times = Counter(_ending(which, text) for text in of_day).most_common(1)[0]
-            if times >= _MOSTLY * len(column):
-                return date, zone
-        return date, ""
+    date, times = _most(text[:_DAYS] for text in column)
+    if times >= _MOSTLY * len(column) and _DATE.match(date):
+        return date, _zone([text for text in column if text.startswith(date)], len(column))
     month = _edges(_MONTH, _beginning(min(column), max(column)))
     if month:
-        hours, zones = {text[10:] for text in column}, {_ending(_ZONE, text) for text in column}
+        hours, zones = {text[10:] for text in column}, set(_endings(_ZONE, column))
         return month, (hours if len(hours) == 1 else zones).pop() if len(zones) == 1 else ""
+    return "", _zone(column, len(column))
+
+
+def _zone(times: list[str], rows: int) -> str:
+    """Return the end that most rows have, with or without the fractions of a second."""
     for which in (_ZONE, _OFFSET):
-        zone, times = Counter(_ending(which, text) for text in column).most_common(1)[0]
-        if times >= _MOSTLY * len(column):
-            return "", zone
-    return "", ""
+        zone, count = _most(_endings(which, times))
+        if count >= _MOSTLY * rows:
+            return zone
+    return ""
+
+
+def _most(texts: Iterable[str]) -> tuple[str, int]:
+    return Counter(texts).most_common(1)[0]
+
+
+def _endings(which: re.Pattern[str], times: list[str]) -> Iterable[str]:
+    # Most times are written to the second, in UTC.
+    if {text[_SECONDS:] for text in times} == {"Z"}:
+        return repeat("Z", len(times))
+    return map(_ending, repeat(which), times)
 
 
 def _edges(which: re.Pattern[str], text: str) -> str:
@@ -215,7 +230,7 @@ def _beginning(least: Sliced, most: Sliced) -> Sliced:
 
 def legend(cells: list[str]) -> list[str]:
     """Return the long cells of a column that recur so often that a tag may stand for them; times stay times."""
-    if len(cells) < _TAGGED_TIMES or sum(map(len, cells)) < _TAGGED_SIZE * _TAGGED_TIMES:
+    if len(cells) < _TAGGED_TIMES or max(map(len, cells)) < _TAGGED_SIZE or len(set(cells)) > len(cells) - _TAGGED_TIMES + 1:
         return []
     counts = Counter(cells)
     often = [
@@ -227,9 +242,9 @@ def legend(cells: list[str]) -> list[str]:
     return often if saved > _TAGGED_SAVING else []
 
 
-def as_float32(column: list[Any]) -> list[float] | None:
+def as_float32(column: list[Any], kinds: set[type]) -> list[float] | None:
     """Return floats with the digits that they need as a float32, where all of them are one and most get shorter."""
-    if len(column) < 2 * _ROWS or not {float} <= set(map(type, column)) <= {float, int}:
+    if len(column) < 2 * _ROWS or not kinds <= _FLOATS:
         return None
     try:
         single = struct.unpack(f"{len(column)}f", struct.pack(f"{len(column)}f", *column))
@@ -237,9 +252,8 @@ def as_float32(column: list[Any]) -> list[float] | None:
         return None
     if list(single) != column:
         return None
-    short = [_shortest(value) if type(value) is float else value for value in column]
-    longer = list(compress(column, (a != b for a, b in zip(column, short, strict=True))))
-    return short if 2 * len(longer) > len(column) else None
+    short = [_shortest(value) if type(value) is float and len(repr(value)) > _DIGITS else value for value in column]
+    return short if 2 * sum(map(ne, column, short)) > len(column) else None
 
 
 def _shortest(value: float) -> float:
