@@ -89,7 +89,7 @@ class _Reduction:
         """Apply every rule to the records of one path, then go into what is left of them."""
         records = Records(rows, around, self._arguments)
         for rule in self._rules:
-            if len(rows) >= rule.least and any(map(records.members, rule.kinds)):
+            if len(rows) >= rule.least and records.has(rule.kinds):
                 rule.apply(records)
         for key in records.members("nested") if depth < _DEEP else ():
             if key not in records.drop:

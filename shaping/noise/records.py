@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from dataclasses import dataclass
 from itertools import chain, compress, islice
 from operator import is_not, itemgetter
@@ -55,10 +54,6 @@ BASE64: Final = 120  # letters from which a string may be code that nobody reads
 _BASE64: Final = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z0-9+/_=\n-]+")
 
 
-def _names_html(key: str) -> bool:
-    return "html" in key.lower()
-
-
 def _names_links(key: str) -> bool:
     return meaning(key).link_list
 
@@ -71,9 +66,13 @@ def _names_verdict(key: str) -> bool:
     return meaning(key).verdict
 
 
-STRINGS_BY_NAME: Final[Mapping[Kind, Callable[[str], bool]]] = {"html": _names_html}
-NESTED_BY_NAME: Final[Mapping[Kind, Callable[[str], bool]]] = {"links": _names_links, "pictures": _names_pictures}
-PLAIN_BY_NAME: Final[Mapping[Kind, Callable[[str], bool]]] = {"verdict": _names_verdict}
+_BY_VALUE: Final[tuple[Kind, ...]] = ("link", "long", "opaque", "base64", "markup", "hex", "nested", "plain")
+# Kinds by name, but for "html": the kind by value that their members have, and what tells them by their names.
+_BY_NAME: Final[Mapping[Kind, tuple[Kind, Callable[[str], bool]]]] = {
+    "links": ("nested", _names_links),
+    "pictures": ("nested", _names_pictures),
+    "verdict": ("plain", _names_verdict),
+}
 
 
 def kind_of_string(key: str, value: str) -> Kind:
@@ -180,7 +179,7 @@ class Records:
             self.kinds = dict.fromkeys(self.rows[0], "plain")
         else:
             self.kinds = self._kinds()
-        self._members: dict[Kind, list[str]] = defaultdict(list)
+        self._members: dict[Kind, list[str]] = {kind: [] for kind in _BY_VALUE}
         for key, kind in self.kinds.items():
             self._members[kind].append(key)
         if len(self.rows) > len(self.sample):
@@ -231,17 +230,20 @@ class Records:
             return self._of_kind(kinds[0])
         return [key for kind in kinds for key in self._of_kind(kind)]
 
+    def has(self, kinds: Sequence[Kind]) -> bool:
+        """Whether any member is of one of these kinds."""
+        return any(self._members[kind] if kind in self._members else self._of_kind(kind) for kind in kinds)
+
     def _of_kind(self, kind: Kind) -> list[str]:
-        if kind in PLAIN_BY_NAME:
-            return list(filter(PLAIN_BY_NAME[kind], self._members["plain"]))
-        if kind in NESTED_BY_NAME:
-            return list(filter(NESTED_BY_NAME[kind], self._members["nested"]))
-        if kind in STRINGS_BY_NAME:
+        if kind in self._members:
+            return self._members[kind]
+        if kind == "html":
             # Most records have no such name at all, and all names together are searched fastest.
             if kind not in " ".join(self.kinds).lower():
                 return []
-            return list(filter(STRINGS_BY_NAME[kind], self.members("markup", "long", "plain")))
-        return self._members[kind]
+            return [key for key in self.members("markup", "long", "plain") if kind in key.lower()]
+        source, names = _BY_NAME[kind]
+        return list(filter(names, self._members[source]))
 
     def settle(self, key: str) -> None:
         """Make a nested member a plain one, which is not gone into any more."""
