@@ -168,7 +168,7 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
     if not data.parts:
         return _without_data(shaper, result, context)
     shaped = shape_parts(shaper, result, data, context)
-    if (error := shaped[0].envelope.error) is not None:
+    if shaped[0].failed and (error := shaped[0].envelope.error) is not None:
         # The tool answered in an envelope of its own, which says that the call failed.
         return _beside(result, _write_error(shaper, error, [shaped[0].text], context, shaped))
     written = _written(result, data, shaped, context)

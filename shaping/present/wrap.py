@@ -30,8 +30,10 @@ def wrap(response: Presented) -> Envelope[Any]:
 
 
 def wire_value(response: Presented) -> Any:
-    """Write the response in the plan's dialect; a plain success in `lean` needs no envelope object for that."""
+    """Write the response in the plan's dialect; a plain success in `lean` or `none` needs no envelope for that."""
     plan, call = response.plan, response.call
+    if plan.dialect == "none" and call.error is None and call.source is None:
+        return None if response.not_modified else response.fitted.value
     plain = plan.dialect == "lean" and not (plan.envelope or plan.debug or call.error or call.source)
     if plain and not (_known_meta(response) or missing_fields(response) or tool_warnings(response)):
         return {"data": response.fitted.value}

@@ -65,7 +65,10 @@ def in_sentences(column: list[str], context: TableContext) -> tuple[dict[int, st
 
 def sentences(column: list[str]) -> dict[str, dict[int, str]]:
     """Return templates with `{}` for the words that differ, and for each the words of the rows that it stands for."""
-    if len(column) < _LOG or column[0].count(" ") + column[len(column) // 2].count(" ") + column[-1].count(" ") < _WORDS:
+    if (
+        len(column) < _LOG
+        or column[0].count(" ") + column[len(column) // 2].count(" ") + column[-1].count(" ") < _WORDS
+    ):
         return {}
     groups: dict[tuple[int, str, str], list[int]] = defaultdict(list)
     for at, text in enumerate(column):
@@ -230,7 +233,11 @@ def _beginning(least: Sliced, most: Sliced) -> Sliced:
 
 def legend(cells: list[str]) -> list[str]:
     """Return the long cells of a column that recur so often that a tag may stand for them; times stay times."""
-    if len(cells) < _TAGGED_TIMES or max(map(len, cells)) < _TAGGED_SIZE or len(set(cells)) > len(cells) - _TAGGED_TIMES + 1:
+    if (
+        len(cells) < _TAGGED_TIMES
+        or max(map(len, cells)) < _TAGGED_SIZE
+        or len(set(cells)) > len(cells) - _TAGGED_TIMES + 1
+    ):
         return []
     counts = Counter(cells)
     often = [
