@@ -5,9 +5,9 @@ from shaping.operations.calls import CallHandler, PendingCalls
 from shaping.operations.execute import Access, Context, Identity
 from shaping.operations.guard import admit, visible
 from shaping.operations.openapi import Auth, HttpConfig, from_openapi, from_openapi_file, from_openapi_url
-from shaping.operations.registry import Registry, operation, scan
+from shaping.operations.registry import Registry, scan
 from shaping.operations.schemas import from_schema
-from shaping.operations.spec import OperationType, Spec, make_spec
+from shaping.operations.spec import OperationType, Spec, make_spec, operation
 from shaping.operations.transports import InProcess, RedisTransport
 
 __all__ = [

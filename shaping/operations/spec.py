@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import AsyncIterable, Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import orjson
+from pydantic import ConfigDict, create_model
 
 from shaping.errors import registry
-from shaping.operations.execute import Access
+from shaping.operations.execute import Access, Context
 from shaping.operations.schemas import JsonSchema, OperationSchema, schema_of
 from shaping.response import did_you_mean, nearest
 from shaping.tokens import cheap, count
@@ -118,6 +120,92 @@ def _check_word(spec: Spec, member: str, known: tuple[str, ...]) -> None:
     near = nearest(declared, known) if isinstance(declared, str) else ()
     hint = f".{did_you_mean(near)}" if near else ""
     raise ManifestError(spec.id, member, f"{says}; expected one of {', '.join(known)}{hint}")
+
+
+DEFAULT_OPERATION_TYPES = {"query": "query", "subscription": "query", "mutation": "command"}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A function that is an operation: call it as before, or register it with `registry.register(op)`."""
+
+    spec: Spec
+    function: Callable[..., Any]
+    context_name: str | None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself."""
+        return self.function(*args, **kwargs)
+
+    @property
+    def pair(self) -> tuple[Spec, Callable[..., Any]]:
+        """What a registry takes: the spec and its handler."""
+        return self.spec, _make_handler(self.function, self.context_name)
+
+
+def operation(**more: Any) -> Callable[[Callable[..., Any]], Operation]:
+    """Make an operation of a typed function: its parameters are the input, its return annotation the output.
+
+    `more` are fields of `Spec`. `type` (`query` or `mutation`) is required, because a signature does not tell what a
+    function changes; an async generator is a `subscription`. A parameter annotated with `Context` receives the call's
+    context and is no input. The function can still be called as before; `registry.register(function)` registers it.
+    """
+    return lambda function: operation_of(function, **more)
+
+
+def operation_of(function: Callable[..., Any], **more: Any) -> Operation:
+    """Make an operation from a function's signature and docstring; `more` gives the other fields of its spec."""
+    hints = get_type_hints(function, include_extras=True)
+    context_name = next((name for name, hint in hints.items() if hint is Context and name != "return"), None)
+    if inspect.isasyncgenfunction(function):
+        more.setdefault("type", "subscription")
+    more.setdefault("operation_type", DEFAULT_OPERATION_TYPES.get(more.get("type", "")))
+    spec = make_spec(
+        more.pop("name", function.__name__),
+        input=more.pop("input", None) or _input_model(function, hints, context_name),
+        output=more.pop("output", None) or _output_type(hints.get("return")),
+        description=more.pop("description", inspect.getdoc(function) or ""),
+        **more,
+    )
+    made = Operation(spec, function, context_name)
+    made.__dict__.update(__name__=function.__name__, __doc__=function.__doc__, __wrapped__=function)
+    return made
+
+
+def _input_model(function: Callable[..., Any], hints: Mapping[str, Any], context_name: str | None) -> Any:
+    fields: dict[str, Any] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
+            raise TypeError(f"{function.__name__} takes {parameter}; an operation's parameters have names")
+        if name != context_name:
+            default = ... if parameter.default is parameter.empty else parameter.default
+            fields[name] = (hints.get(name, Any), default)
+    return create_model(f"{function.__name__}_input", __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def _output_type(hint: Any) -> Any:
+    """Return the type of one answer; for a generator, that of one item."""
+    origin = get_origin(hint)
+    if isinstance(origin, type) and issubclass(origin, AsyncIterable):
+        return next(iter(get_args(hint)), None)
+    return None if hint in (None, Any, type(None)) else hint
+
+
+def _make_handler(function: Callable[..., Any], context_name: str | None) -> Callable[..., Any]:
+    """Spread the input over the function's parameters, as the same kind of function."""
+
+    def arguments(given: Any, context: Context) -> dict[str, Any]:
+        # The values stay as the model read them; dumping would turn nested models into dicts.
+        named = {name: getattr(given, name) for name in type(given).model_fields}
+        return {**named, context_name: context} if context_name else named
+
+    if inspect.iscoroutinefunction(function):
+
+        async def run(given: Any, context: Context) -> Any:
+            return await function(**arguments(given, context))
+
+        return run
+    return lambda given, context: function(**arguments(given, context))
 
 
 # A model carries the list of tools through the whole session; beyond this it is larger than most answers.

@@ -40,7 +40,7 @@ DOCUMENT: dict[str, Any] = {
     },
 }
 MODULE = """
-from shaping.operations.registry import operation
+from shaping.operations.spec import operation
 
 @operation(type="query")
 def double(n: int) -> int:

@@ -5,8 +5,8 @@ import anyio
 import pytest
 from pydantic import BaseModel, Field
 
+from shaping.operations import Registry, operation
 from shaping.operations.execute import Context, Identity
-from shaping.operations.registry import Registry, operation
 from shaping.operations.spec import ManifestError
 
 

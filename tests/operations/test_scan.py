@@ -10,7 +10,7 @@ import pytest
 from shaping.operations.registry import Registry, ScanProblem, scan
 
 PRICE = """
-from shaping.operations.registry import operation
+from shaping.operations.spec import operation
 
 @operation(type='query', namespace='shop')
 def {name}(id: int) -> int:
