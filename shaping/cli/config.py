@@ -311,14 +311,14 @@ def profiles(*, config: Annotated[Path | None, CONFIG] = None, as_json: Annotate
 def _listed(found: LoadedConfig) -> Iterator[dict[str, Any]]:
     known = found.sources.profiles
     for name in found.profiles:
-        stanza = known.source(name)
-        line = stanza.document.line(stanza.keys) if stanza.keys else None
-        place = short_name(stanza.document.file) + (f":{line}" if line else "")
+        section = known.source(name)
+        line = section.document.line(section.keys) if section.keys else None
+        place = short_name(section.document.file) + (f":{line}" if line else "")
         yield {
             "name": name,
-            "description": stanza.choices.get("description"),
+            "description": section.choices.get("description"),
             "extends": list(known.lineage(name)[1:]),
-            "source": "bundled" if is_bundled(stanza) else place,
+            "source": "bundled" if is_bundled(section) else place,
         }
 
 

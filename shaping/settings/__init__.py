@@ -1,4 +1,4 @@
-"""response_config.json: where it is looked for, what it may say, and what it comes to for each tool."""
+"""response_config.json: where it is found, its model, and the plan that it gives each tool."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
     "load",
 ]
 
-# The model and what stands on it take longer to import than all else: the first config pays, not `import shaping`.
+# The model and its users are slow to import: loading the first config pays for that, not `import shaping`.
 _LATER = {
     "ResolvedChoice": "resolve",
     "Config": "model",

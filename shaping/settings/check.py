@@ -15,7 +15,7 @@ from shaping.settings import model
 from shaping.settings.jsonc import ConfigProblem, Keys, one_of, suggestion_for
 from shaping.settings.model import ConfigFile, Profile
 from shaping.settings.resolve import is_pattern, overlap
-from shaping.settings.sources import Stanza
+from shaping.settings.sources import ConfigSection
 from shaping.tokens.counters import is_known, tokenizers
 
 if TYPE_CHECKING:
@@ -159,11 +159,11 @@ def check(sources: Sources) -> tuple[tuple[ConfigProblem, ...], tuple[ConfigProb
     problems = list(sources.unreadable)
     for document in sources.configs[1:]:
         problems += [*document.problems, *validate(document, ConfigFile)]
-    for document in sources.beside:
+    for document in sources.profile_files:
         problems += [*document.problems, *validate(document, Profile)]
-    problems += [*_unknown_profiles(sources), *_cycles(sources.profiles), *_sections(sources)]
+    problems += [*_unknown_profiles(sources), *_cycles(sources.profiles), *_unusable_values(sources)]
     problems += _missing_extras(sources)
-    return _in_order(problems), (*_ties(sources), *_strangers(sources))
+    return _in_order(problems), (*_ties(sources), *_unrelated_files(sources))
 
 
 def _in_order(problems: Iterable[ConfigProblem]) -> tuple[ConfigProblem, ...]:
@@ -175,38 +175,38 @@ def _in_order(problems: Iterable[ConfigProblem]) -> tuple[ConfigProblem, ...]:
     )
 
 
-def _stanzas(sources: Sources) -> Iterator[Stanza]:
+def _sections(sources: Sources) -> Iterator[ConfigSection]:
     """Go through every place of the user's files where choices are made."""
     for document in sources.configs[1:]:
-        yield Stanza("global", document, ("global",))
+        yield ConfigSection("global", document, ("global",))
         for section in ("tool_overrides", "profiles"):
             for name in document.choices(section):
-                yield Stanza(section, document, (section, name))
-    for document in sources.beside:
-        yield Stanza("profiles", document, ())
+                yield ConfigSection(section, document, (section, name))
+    for document in sources.profile_files:
+        yield ConfigSection("profiles", document, ())
 
 
 def _unknown_profiles(sources: Sources) -> Iterator[ConfigProblem]:
     known = sources.profiles.names()
-    for stanza in _stanzas(sources):
-        choice = "extends" if stanza.by == "profiles" else "profile"
-        name = stanza.choices.get(choice)
-        if isinstance(name, str) and name not in sources.profiles.stanzas:
-            keys = (*stanza.keys, choice)
-            yield stanza.document.problem(keys, name, one_of(known), suggestion=suggestion_for(name, known))
+    for section in _sections(sources):
+        choice = "extends" if section.by == "profiles" else "profile"
+        name = section.choices.get(choice)
+        if isinstance(name, str) and name not in sources.profiles.sections:
+            keys = (*section.keys, choice)
+            yield section.document.problem(keys, name, one_of(known), suggestion=suggestion_for(name, known))
 
 
 def _cycles(profiles: Profiles) -> Iterator[ConfigProblem]:
     for cycle in profiles.cycles():
-        # Every cycle has somebody who says `extends`: only the way to the root needs no word.
+        # At least one profile of a cycle has `extends`: only the root is extended without it.
         first = next(at for at, name in enumerate(cycle) if "extends" in profiles.source(name).choices)
         chain = (*cycle[first:], *cycle[: first + 1])
-        stanza = profiles.source(chain[0])
+        section = profiles.source(chain[0])
         says = f"goes round in a circle: {' -> '.join(chain)}"
-        yield stanza.document.problem((*stanza.keys, "extends"), chain[1], "a chain of profiles that ends", says=says)
+        yield section.document.problem((*section.keys, "extends"), chain[1], "a chain of profiles that ends", says=says)
 
 
-def _sections(sources: Sources) -> Iterator[ConfigProblem]:
+def _unusable_values(sources: Sources) -> Iterator[ConfigProblem]:
     for document in sources.configs[1:]:
         tokenizer = document.data.get("tokenizer")
         if isinstance(tokenizer, str) and not is_known(tokenizer):
@@ -233,14 +233,14 @@ def _unknown_codes(document: ConfigDocument) -> Iterator[ConfigProblem]:
 
 
 def _missing_extras(sources: Sources) -> Iterator[ConfigProblem]:
-    for stanza in _stanzas(sources):
-        yield from missing_encoder(stanza.document, stanza.keys)
+    for section in _sections(sources):
+        yield from missing_encoder(section.document, section.keys)
     for document in sources.configs[1:]:
         yield from _missing(document, ("store", "kind"), "redis", "redis")
 
 
 def missing_encoder(document: ConfigDocument, keys: Keys) -> Iterator[ConfigProblem]:
-    """Find an encoding that is asked for at a place but not installed."""
+    """Report an encoding that is chosen but not installed."""
     yield from _missing(document, (*keys, "encoding"), "toon", "toon_format")
 
 
@@ -268,8 +268,8 @@ def _ties(sources: Sources) -> Iterator[ConfigProblem]:
                 yield document.problem(("tool_overrides", other), None, expected, says=says)
 
 
-def _strangers(sources: Sources) -> Iterator[ConfigProblem]:
-    for document in sources.strangers:
+def _unrelated_files(sources: Sources) -> Iterator[ConfigProblem]:
+    for document in sources.unrelated_files:
         yield document.problem((), None, "a profile; the file is left alone", says="has no key that a profile has")
 
 

@@ -1,4 +1,4 @@
-"""What a call is told from outside: its `using` block, the environment, the tool's notes."""
+"""The context of a call: its `using` blocks, the environment variables, the tool's notes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Mode = Literal["on", "off", "observe"]
 
-# SCALPEL_MCP_INFO=DEBUG is how the first document of this project asked for what SHAPING_DEBUG=1 does.
+# SCALPEL_MCP_INFO=DEBUG is Code Scalpel's name for SHAPING_DEBUG=1.
 _VARIABLES = ("SHAPING", "SHAPING_DEBUG", "SCALPEL_MCP_INFO", "SHAPING_PROFILE")
 # As os.environ keeps them: bytes on POSIX, text on Windows.
 _ON, _DEBUG, _SCALPEL, _PROFILE = (os.environ.encodekey(name) for name in _VARIABLES)
@@ -31,7 +31,7 @@ _TRUE = frozenset({"", "1", "true", "yes", "on"})
 
 _CHOICES = tuple(choice.name for choice in fields(Overrides))
 _NONE = Overrides()
-# The profile and the choices that the innermost `using` block asks for, those of the blocks around it included.
+# The profile and the choices of the innermost `using` block, merged with those of the blocks around it.
 _block: ContextVar[tuple[str | None, Overrides]] = ContextVar("shaping_block", default=(None, _NONE))
 _notes: ContextVar[CallNotes | None] = ContextVar("shaping_notes", default=None)
 
@@ -82,7 +82,7 @@ def note(
 
 
 class CallNotes:
-    """Collects, around one call, what the tool says by `note` and the time the call takes."""
+    """Collects what a tool reports by `note` during one call, and the time that the call takes."""
 
     __slots__ = ("_token", "ended", "request_id", "started", "upgrade_hints", "warnings")
 
@@ -115,7 +115,7 @@ class CallNotes:
         return about
 
 
-def switched(environ: Mapping[str, str] = os.environ) -> bool:
+def any_variable_set(environ: Mapping[str, str] = os.environ) -> bool:
     """Whether any of our variables is set at all; for nearly every call this is the whole story."""
     # Misses by the public way cost as much as all stages of a small response: each raises and catches twice.
     found: Mapping[Any, Any] | None = getattr(environ, "_data", None) if environ is os.environ else None
@@ -125,8 +125,8 @@ def switched(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def mode(environ: Mapping[str, str] = os.environ, tell: Callable[[str], None] | None = None) -> Mode:
-    """Read SHAPING: on, off (results untouched) or observe (untouched, but measured); `tell` hears any other word."""
-    value = environ.get("SHAPING") if switched(environ) else None
+    """Read SHAPING: on, off (results untouched) or observe (untouched, but measured); `tell` gets any other value."""
+    value = environ.get("SHAPING") if any_variable_set(environ) else None
     if value is None:
         return "on"
     word = value.strip().lower()
@@ -139,7 +139,7 @@ def mode(environ: Mapping[str, str] = os.environ, tell: Callable[[str], None] | 
 
 def environment_profile(environ: Mapping[str, str] = os.environ) -> str | None:
     """Read the profile that the environment asks for; debugging outranks a name."""
-    if not switched(environ):
+    if not any_variable_set(environ):
         return None
     debug = environ.get("SHAPING_DEBUG")
     if debug is not None and debug.strip().lower() in _TRUE - _FALSE:
@@ -163,7 +163,7 @@ def with_block(profile: str | None, request: Overrides | None) -> tuple[str | No
 
 
 def checked_environment(environ: Mapping[str, str], profiles: Collection[str]) -> Mapping[str, str]:
-    """Return the environment, or raise ConfigError where a variable of ours says something there is not."""
+    """Return the environment, or raise ConfigError where a variable of ours has an unknown value."""
     unknown: list[str] = []
     problems: list[ConfigProblem] = []
     mode(environ, unknown.append)

@@ -1,4 +1,4 @@
-"""Files: those that ship with shaping, the config that applies, and replacing a file whole."""
+"""Bundled files, the search for the config, which configs the user allows, and writing files."""
 
 from __future__ import annotations
 
@@ -51,31 +51,31 @@ VARIABLE = "SHAPING_CONFIG"
 
 def find(config: str | os.PathLike[str] | None, *, cwd: Path, environ: Mapping[str, str]) -> Path | None:
     """Find the config file that applies, or None where only the bundled default does."""
-    demanded = _demanded(config, cwd, environ)
-    if demanded is None:
-        return next((place for place in config_places(config, cwd=cwd, environ=environ) if is_there(place)), None)
-    place, asked_by = demanded
+    named = _named_config(config, cwd, environ)
+    if named is None:
+        return next((place for place in config_places(config, cwd=cwd, environ=environ) if is_present(place)), None)
+    place, asked_by = named
     if os.path.isfile(place):  # noqa: PTH113 (the method of a path raises where a directory may not be looked at)
         return place
-    says = "is not a file" if is_there(place) else "does not exist"
+    says = "is not a file" if is_present(place) else "does not exist"
     raise ConfigError([ConfigProblem(str(place), asked_by, None, str(place), "a config file", says=says)])
 
 
 def config_places(config: str | os.PathLike[str] | None, *, cwd: Path, environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """List every place that is looked at, the strongest first; a file asked for by name is the only one."""
-    demanded = _demanded(config, cwd, environ)
-    if demanded is not None:
-        return (demanded[0],)
+    """List every path that may hold the config, the strongest first; a file given by name is the only one."""
+    named = _named_config(config, cwd, environ)
+    if named is not None:
+        return (named[0],)
     near = (
         directory / name
         for directory in _upwards(cwd)
         for name in NAMES
-        if not _is_strangers(directory / name, directory)
+        if not _is_of_another_user(directory / name, directory)
     )
     return (*near, user_directory(environ) / NAMES[0])
 
 
-def _is_strangers(place: Path, directory: Path) -> bool:
+def _is_of_another_user(place: Path, directory: Path) -> bool:
     """Return whether another user put a file into a directory that is not theirs, as everybody can into /tmp."""
     try:
         owner = place.stat().st_uid
@@ -85,7 +85,7 @@ def _is_strangers(place: Path, directory: Path) -> bool:
 
 
 def is_in_tree(path: Path, config: str | os.PathLike[str] | None, *, environ: Mapping[str, str]) -> bool:
-    """Return whether a config was found in the working tree: not asked for by name, and not the user's own."""
+    """Return whether a config was found in the working tree: not given by name, and not the user's own."""
     return config is None and not environ.get(VARIABLE) and path.parent != user_directory(environ)
 
 
@@ -118,7 +118,7 @@ def ledger_path(environ: Mapping[str, str] = os.environ) -> Path | None:
     return user_data_path(_APP, appauthor=False) / "ledger.sqlite"
 
 
-def is_there(place: Path) -> bool:
+def is_present(place: Path) -> bool:
     """Return whether anything has a config's name, be it a link to nothing or the directory that Docker made.
 
     What cannot be read is an error then, and not a config that was never there. A place that may not be looked at
@@ -127,7 +127,9 @@ def is_there(place: Path) -> bool:
     return os.path.lexists(place)
 
 
-def _demanded(config: str | os.PathLike[str] | None, cwd: Path, environ: Mapping[str, str]) -> tuple[Path, str] | None:
+def _named_config(
+    config: str | os.PathLike[str] | None, cwd: Path, environ: Mapping[str, str]
+) -> tuple[Path, str] | None:
     if config is not None:
         return cwd / Path(config).expanduser(), "config"
     if environ.get(VARIABLE):
@@ -181,7 +183,7 @@ def write_file(file: Path, content: bytes, *, like: Path | None = None) -> None:
 
 
 def replace_file(file: Path, content: bytes, *, like: Path | None = None) -> None:
-    """Write beside a file and move that over it; it is for its user alone, or for as many as another one is."""
+    """Replace a file whole by a rename; only its user may read it, unless it gets the mode of `like`."""
     with written_beside(file, content, like=like) as beside:
         beside.replace(file)
         sync_directory(file.parent)
@@ -189,7 +191,7 @@ def replace_file(file: Path, content: bytes, *, like: Path | None = None) -> Non
 
 @contextmanager
 def written_beside(file: Path, content: bytes, *, like: Path | None = None) -> Iterator[Path]:
-    """Write a file beside another one, and delete it after use if it is still there."""
+    """Write a temporary file next to another one, and delete it after use if it is still there."""
     refuse_links(file.parent)
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     beside = Path(name)
@@ -279,7 +281,7 @@ def allow(place: Path, environ: Mapping[str, str]) -> None:
 
 
 def forget(place: Path, environ: Mapping[str, str]) -> bool:
-    """Take back what was allowed for a config, whatever its content was, or for a directory; False if there is none."""
+    """Revoke what was allowed for a config, whatever its content, or for a directory; return False if nothing was."""
     allowed, name = read_allowed(environ), str(place.resolve())
     left = Allowed(
         {digest: config for digest, config in allowed.configs.items() if config != name},
@@ -315,7 +317,7 @@ def _write(allowed: Allowed, environ: Mapping[str, str]) -> None:
 
 
 def content_hash(config: Path) -> str:
-    """Hash a config and the profiles beside it."""
+    """Hash a config and the files of its `profiles` directory."""
     digest = hashlib.sha256()
     for file in (config, *sorted((config.parent / "profiles").glob("*.json"))):
         try:
@@ -366,7 +368,7 @@ def narrowed(
 
 
 def protections(document: ConfigDocument) -> ConfigDocument:
-    """Return what a config of the user's holds back, `private` and `redact`, without its other choices."""
+    """Return the `private` and `redact` of a user's own config, without its other choices."""
     everywhere = document.choices("global")
 
     def kept(choices: Any) -> dict[str, Any]:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from shaping.response import Json
 
 
-Keys: TypeAlias = tuple[str | int, ...]  # where a value stands in a JSON document, from its root
+Keys: TypeAlias = tuple[str | int, ...]  # the path of a value in a JSON document, from its root
 
-# What a message names, and what a suggestion is looked for among, is bounded: a config may hold thousands of names.
+# Lists in messages and candidates for suggestions are bounded: a config may hold thousands of names.
 _MOST_LISTED = 50
-_LONG = 100  # characters of what is expected, before which the one word stands that was meant
+_LONG = 100  # characters; a longer list of expected words comes after the suggestion
 _MOST_CANDIDATES = 500
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][\w$-]*")
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
@@ -38,7 +38,7 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
-    """Something wrong at one place of a config: what stands there, what was expected, the nearest valid spelling."""
+    """A problem in a config: its path and value, the expected value, and the nearest valid spelling."""
 
     file: str
     path: str
@@ -46,8 +46,8 @@ class ConfigProblem:
     value: Any
     expected: str
     suggestion: str | None = None
-    says: str | None = None  # stands for "is <value>" where the value is not what is wrong
-    says_what_to_do: bool = False  # `expected` is a whole clause: "run `shaping allow` …"
+    says: str | None = None  # written in place of "is <value>"
+    is_instruction: bool = False  # `expected` is a whole clause: "run `shaping allow` …"
 
     def __str__(self) -> str:
         what = self.says or f"is {show(self.value)}"
@@ -55,7 +55,7 @@ class ConfigProblem:
         if meant and len(self.expected) > _LONG:
             text = f"{self.path} {what}.{meant} Expected {self.expected}."
         else:
-            text = f"{self.path} {what}; {'' if self.says_what_to_do else 'expected '}{self.expected}"
+            text = f"{self.path} {what}; {'' if self.is_instruction else 'expected '}{self.expected}"
             text += ("" if text.endswith(('"', "^")) else ".") + meant
         return f"{text} (line {self.line})" if self.line else text
 
@@ -132,7 +132,7 @@ READABLE = "a file that can be read"
 
 
 class JsoncError(ValueError):
-    """The text is not JSON, even with comments: where, what stands there and what was expected."""
+    """The text is not JSON, even with comments: the line, the character there and what was expected."""
 
     def __init__(self, text: str, at: int, expected: str) -> None:
         self.line = text.count("\n", 0, at) + 1
@@ -179,14 +179,14 @@ def replace(text: str, replacements: Sequence[tuple[JsonNode, Json]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ConfigDocument:
-    """One config or profile as it was read: its data, where each value stands, and which keys stand twice."""
+    """One config or profile as it was read: its data, the position of each value, and keys that are repeated."""
 
     file: str
     data: Mapping[str, Json]
     root: JsonNode | None = field(default=None, repr=False)
     line_starts: Sequence[int] = field(default=(), repr=False)
     problems: tuple[ConfigProblem, ...] = ()
-    narrows: bool = False  # whether it only narrows what others say: it is of the working tree, and not allowed
+    narrows: bool = False  # whether it may only narrow other configs: it is of the working tree, and not allowed
 
     def line(self, keys: Keys) -> int | None:
         """Return the line of a value, or of the nearest thing around it."""
@@ -281,7 +281,7 @@ def _decode(raw: bytes, file: str) -> str:
 
 
 class _Scanner:
-    """One pass over a text; keys that stand twice are noted on the way."""
+    """Parses a text in one pass, and notes repeated keys."""
 
     def __init__(self, text: str) -> None:
         self.text = text

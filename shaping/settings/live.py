@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from shaping.settings.files import allowed_file, config_places, is_allowed, is_there
+from shaping.settings.files import allowed_file, config_places, is_allowed, is_present
 from shaping.settings.jsonc import END_OF_FILE, READABLE, ConfigError, ConfigProblem, report
 from shaping.settings.loading import load
 
@@ -55,7 +55,7 @@ class LiveConfig:
         self._seen: Signature | None = ()
         self.problem: ConfigError | None = None
         self._reported: tuple[ConfigProblem, ...] = ()
-        self._current: LoadedConfig = self._first(strict=strict)
+        self._current: LoadedConfig = self._load_first(strict=strict)
 
     @property
     def current(self) -> LoadedConfig:
@@ -88,7 +88,7 @@ class LiveConfig:
                 _watching.discard(self)
 
     def reload(self) -> bool:
-        """Read the config again and take it where it is good; say whether `current` changed."""
+        """Read the config again and use it where it is good; return whether `current` changed."""
         with self._lock:
             self._seen = self._as_seen()
             try:
@@ -112,7 +112,7 @@ class LiveConfig:
         """List the directories in which something that counts could happen."""
         return frozenset(directory for directory in self._directories() if directory.is_dir())
 
-    def _first(self, *, strict: bool) -> LoadedConfig:
+    def _load_first(self, *, strict: bool) -> LoadedConfig:
         self._seen = self._as_seen()
         try:
             return self._load()
@@ -121,7 +121,7 @@ class LiveConfig:
                 raise
             self.problem = error
             own, wrong = self._own_file(), {problem.file for problem in error.problems}
-            # What stands in the working tree takes nothing away from what the user says.
+            # A config of the working tree takes nothing away from the user's own.
             _log.warning("%s is used, because %s", "the bundled default" if own is None else own, error)
             return load({} if own is None or str(own) in wrong else own, cwd=self._cwd, environ=self._environ)
 
@@ -135,7 +135,7 @@ class LiveConfig:
         return loaded
 
     def _is_protecting(self, error: ConfigError) -> bool:
-        """Return whether a config that cannot be used holds something back, as far as its bytes tell.
+        """Return whether a config that cannot be used may name something private, as far as its bytes tell.
 
         Without it, what is private would leave: such a config is used as it is written or not at all. One that was
         asked for by name and is not there, that cannot be read, or that is empty or cut short, as a file is while it
@@ -144,11 +144,11 @@ class LiveConfig:
         if any(problem.suggestion in _PROTECTING or _is_unread(problem) for problem in error.problems):
             return True
         places = self._places()
-        if len(places) == 1 and not is_there(places[0]):
+        if len(places) == 1 and not is_present(places[0]):
             return True
         wrong = {problem.file for problem in error.problems}
         own = self._own_file()
-        found = [place for place in (next(filter(is_there, places), None), own) if place is not None]
+        found = [place for place in (next(filter(is_present, places), None), own) if place is not None]
         together = [[place, *_profiles_beside(place)] for place in found]
         if str(own) in wrong:  # then neither of them is used
             wrong.update(map(str, found))
@@ -162,7 +162,7 @@ class LiveConfig:
         """Return the user's own config where there is one, and another of the working tree comes before it."""
         places = self._places()
         own = places[-1] if len(places) > 1 else None
-        return own if own is not None and is_there(own) and any(map(is_there, places[:-1])) else None
+        return own if own is not None and is_present(own) and any(map(is_present, places[:-1])) else None
 
     def _refuse_lost_config(self, fresh: LoadedConfig) -> None:
         """Raise ConfigError where the config in use is gone and nothing as strong has taken its place.
@@ -179,7 +179,7 @@ class LiveConfig:
         raise ConfigError([ConfigProblem(str(lost), "$", None, None, expected, says="is gone")])
 
     def _stands_alone(self, place: Path) -> bool:
-        """Return whether a config needs none below it: the user's own protects beside one that is not allowed."""
+        """Return whether a config applies alone: one that is not allowed applies with the user's own."""
         return place == self._places()[-1] or is_allowed(place, self._environ)
 
     def _keep_last_good(self, error: ConfigError) -> None:
@@ -265,12 +265,12 @@ def shared(
         live = _shared.get(key)
         if live is None:
             live = _shared[key] = LiveConfig(config, cwd=where, environ=seen, strict=strict)
-        else:  # whoever asks now expects what the file says now, whether or not somebody watches it
+        else:  # a new shaper uses the file as it is now, whether or not it is being watched
             live.reload_if_touched()
         return live
 
 
-# Both hold only what somebody else keeps alive, so there is nothing in them to reset.
+# Both hold weak references only, so there is nothing in them to reset.
 _watching: weakref.WeakSet[LiveConfig] = weakref.WeakSet()
 _shared: weakref.WeakValueDictionary[tuple[Path, ...], LiveConfig] = weakref.WeakValueDictionary()
 _sharing = threading.Lock()
@@ -298,7 +298,7 @@ def _watch(reference: weakref.ref[LiveConfig], stop: threading.Event) -> None:
             # A directory went away between looking and watching, or the system has no watches left (which the
             # watcher tells by a RuntimeError of its own): look by hand.
             stop.wait(_LOOK_AGAIN_MS / 1000)
-            _look(reference)
+            _reload_if_touched(reference)
 
 
 def _watch_directories(reference: weakref.ref[LiveConfig], directories: frozenset[Path], stop: threading.Event) -> None:
@@ -318,11 +318,11 @@ def _watch_directories(reference: weakref.ref[LiveConfig], directories: frozense
         ignore_permission_denied=True,
     )
     for _ in changes:
-        if _look(reference) != directories:
+        if _reload_if_touched(reference) != directories:
             return
 
 
-def _look(reference: weakref.ref[LiveConfig]) -> frozenset[Path] | None:
+def _reload_if_touched(reference: weakref.ref[LiveConfig]) -> frozenset[Path] | None:
     live = reference()
     if live is None:
         return None

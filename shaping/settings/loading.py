@@ -1,4 +1,4 @@
-"""Loading: find, read, check and merge a config, and give each tool its plan."""
+"""Find, read, check and merge a config, and compile each tool's plan."""
 
 from __future__ import annotations
 
@@ -15,12 +15,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shaping.paths import PathError
 from shaping.settings.check import check, missing_encoder, validate
-from shaping.settings.files import is_allowed, is_there, stays_inside, user_directory
+from shaping.settings.files import is_allowed, is_present, stays_inside, user_directory
 from shaping.settings.jsonc import ConfigDocument, ConfigError, ConfigProblem, one_of, suggestion_for
 from shaping.settings.model import Config, Request, StoreConfig
 from shaping.settings.plan import Plan, PlanRequest, compile_plan
-from shaping.settings.resolve import PROTECTING, ResolvedChoice, resolve
-from shaping.settings.sources import Given, Stanza, narrow, presets_for, presets_for_server, protect, read_sources
+from shaping.settings.resolve import PROTECTIVE_CHOICES, ResolvedChoice, resolve
+from shaping.settings.sources import (
+    ConfigSection,
+    Given,
+    narrow,
+    presets_for,
+    presets_for_server,
+    protect,
+    read_sources,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -38,12 +46,12 @@ def check_request(call: PlanRequest, profiles: Collection[str]) -> None:
         suggestion = suggestion_for(call.profile, profiles)
         problems.append(ConfigProblem(_THE_CALL, "$.profile", None, call.profile, one_of(profiles), suggestion))
     if call.request is not None:
-        problems += _wrong_choices(call.request)
+        problems += _request_problems(call.request)
     if problems:
         raise ConfigError(problems)
 
 
-def _wrong_choices(request: Overrides) -> list[ConfigProblem]:
+def _request_problems(request: Overrides) -> list[ConfigProblem]:
     choices = {name: value for name, value in asdict(request).items() if value is not None}
     document = ConfigDocument(_THE_CALL, choices)
     return [*validate(document, Request), *missing_encoder(document, ())]
@@ -61,7 +69,7 @@ _log = logging.getLogger("shaping")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedConfig:
-    """One config as it was at one moment: checked, merged, and ready to give plans."""
+    """A config that was checked and merged, and the plans compiled from it."""
 
     hash: str
     config: Config
@@ -98,7 +106,7 @@ class LoadedConfig:
         return plan or self._add_plan(PlanRequest(tool, profile, tier, surface, request))
 
     def explain(self, tool: str, **call: Any) -> list[ResolvedChoice]:
-        """List every choice for a tool with its value and where it was made; the arguments are those of `plan`."""
+        """List every choice for a tool with its value and where it was made; takes the arguments of `plan`."""
         return [*self._choices(PlanRequest(tool, **call)).values()]
 
     @staticmethod
@@ -106,7 +114,7 @@ class LoadedConfig:
         """Return what is left of a request without the choices that there are not."""
         if request is None:
             return None
-        wrong = {problem.path.removeprefix("$.").split("[")[0] for problem in _wrong_choices(request)}
+        wrong = {problem.path.removeprefix("$.").split("[")[0] for problem in _request_problems(request)}
         return replace(request, **dict.fromkeys(wrong))
 
     def store_for(self, surface: Surface) -> StoreConfig:
@@ -156,8 +164,8 @@ def _merge_all(sources: Sources) -> dict[str, Any]:
         merged = _merge(merged, document.data)
     profiles: dict[str, Any] = {}
     for name in sources.profiles.names():
-        for stanza in sources.profiles.stanzas[name]:
-            profiles[name] = _merge(profiles.get(name, {}), stanza.choices)
+        for section in sources.profiles.sections[name]:
+            profiles[name] = _merge(profiles.get(name, {}), section.choices)
     return {**merged, "profiles": profiles}
 
 
@@ -183,11 +191,11 @@ def load(
     where = Path(cwd) if cwd is not None else Path.cwd()
     environ = os.environ if environ is None else environ
     sources = read_sources(config, cwd=where, environ=environ)
-    found, warnings = sources.in_tree, [*_checked(sources)]
+    found, warnings = sources.in_tree, [*_check_or_raise(sources)]
     if found is not None:
         own = user_directory(environ) / found.name
-        users = read_sources(own if is_there(own) else {}, cwd=where, environ=environ)
-        _checked(users)
+        users = read_sources(own if is_present(own) else {}, cwd=where, environ=environ)
+        _check_or_raise(users)
         if is_allowed(found, environ):
             _refuse_store_outside(sources, found, cwd=where, environ=environ)
             sources = protect(sources, users)
@@ -195,13 +203,13 @@ def load(
             sources, warning = _narrowed(sources, users, found)
             warnings += [warning] if warning else []
     loaded_config = LoadedConfig.of(sources)
-    uncompiled = tuple(_uncompiled(loaded_config))
-    if uncompiled:
-        raise ConfigError(uncompiled)
-    return replace(loaded_config, warnings=(*warnings, *_idle(loaded_config)))
+    conflicting = tuple(_conflicting_renames(loaded_config))
+    if conflicting:
+        raise ConfigError(conflicting)
+    return replace(loaded_config, warnings=(*warnings, *_choices_without_effect(loaded_config)))
 
 
-def _checked(sources: Sources) -> tuple[ConfigProblem, ...]:
+def _check_or_raise(sources: Sources) -> tuple[ConfigProblem, ...]:
     """Return the warnings about sources that have no problems; raise ConfigError for any others."""
     problems, warnings = check(sources)
     if problems:
@@ -216,7 +224,7 @@ def _narrowed(sources: Sources, users: Sources, path: Path) -> tuple[Sources, Co
         return sources, None
     says = "is in the working tree and not allowed"
     advice = f"read it, then run `shaping allow` to make {', '.join(f'`{name}`' for name in left_out)} apply"
-    return sources, ConfigProblem(str(path), "it", None, None, advice, says=says, says_what_to_do=True)
+    return sources, ConfigProblem(str(path), "it", None, None, advice, says=says, is_instruction=True)
 
 
 def _refuse_store_outside(sources: Sources, config: Path, *, cwd: Path, environ: Mapping[str, str]) -> None:
@@ -228,33 +236,33 @@ def _refuse_store_outside(sources: Sources, config: Path, *, cwd: Path, environ:
         raise ConfigError([document.problem(("store", "path"), path, expected)])
 
 
-def _uncompiled(loaded_config: LoadedConfig) -> Iterator[ConfigProblem]:
-    """Compile the plans of tools whose fields are renamed: renames that are good one by one may not go together."""
-    renaming = ((name, stanza) for name, stanza in _overrides(loaded_config) if "rename" in stanza.choices)
-    for name, stanza in islice(renaming, _MOST_COMPILED):
+def _conflicting_renames(loaded_config: LoadedConfig) -> Iterator[ConfigProblem]:
+    """Report renames that are valid one by one and conflict within one tool."""
+    renaming = ((name, section) for name, section in _overrides(loaded_config) if "rename" in section.choices)
+    for name, section in islice(renaming, _MOST_COMPILED):
         try:
             loaded_config.compile(PlanRequest(name))
         except PathError as error:
             expected = f"rules that go together: {error.reason}"
-            yield stanza.document.problem(stanza.keys, error.text, expected)
+            yield section.document.problem(section.keys, error.text, expected)
 
 
-def _idle(loaded_config: LoadedConfig) -> Iterator[ConfigProblem]:
+def _choices_without_effect(loaded_config: LoadedConfig) -> Iterator[ConfigProblem]:
     """Find choices without effect: for a tool that is not enabled, and default values that are not dropped."""
     idle = {"enabled", "defaults"}
-    listing = ((name, stanza) for name, stanza in _overrides(loaded_config) if not idle.isdisjoint(stanza.choices))
-    for name, stanza in islice(listing, _MOST_COMPILED):
-        document, keys = stanza.document, stanza.keys
-        if stanza.choices.get("enabled") is False:
-            for choice in stanza.choices.keys() - PROTECTING - {"answers"}:
+    listing = ((name, section) for name, section in _overrides(loaded_config) if not idle.isdisjoint(section.choices))
+    for name, section in islice(listing, _MOST_COMPILED):
+        document, keys = section.document, section.keys
+        if section.choices.get("enabled") is False:
+            for choice in section.choices.keys() - PROTECTIVE_CHOICES - {"answers"}:
                 yield document.problem(
                     (*keys, choice), None, "one of the two", says="has no effect beside enabled: false"
                 )
-        elif "defaults" in stanza.choices and not loaded_config.plan(name).empties.defaults:
+        elif "defaults" in section.choices and not loaded_config.plan(name).empties.defaults:
             yield document.problem((*keys, "defaults"), None, "exclude_default_values: true", says="has no effect")
 
 
-def _overrides(loaded_config: LoadedConfig) -> Iterator[tuple[str, Stanza]]:
+def _overrides(loaded_config: LoadedConfig) -> Iterator[tuple[str, ConfigSection]]:
     for document in loaded_config.sources.configs:
         for name in document.choices("tool_overrides"):
-            yield name, Stanza(f"tool override {name}", document, ("tool_overrides", name))
+            yield name, ConfigSection(f"tool override {name}", document, ("tool_overrides", name))

@@ -164,7 +164,7 @@ class EnvelopeChoice(_Model):
     """Which optional members of the envelope are sent."""
 
     include: NotNull[tuple[EnvelopeMember, ...]] = None
-    """Members to send besides those that the profile (or the profile this one extends) sends."""
+    """Members to send in addition to the profile's own."""
     exclude: NotNull[tuple[EnvelopeMember, ...]] = None
     """Members to leave out although the profile sends them."""
 
@@ -173,11 +173,11 @@ class RedactRules(_Model):
     """Which redaction rules apply."""
 
     values: NotNull[Flag] = None
-    """Mask values that look like well-known credentials (on unless said otherwise)."""
+    """Mask values that look like well-known credentials (on by default)."""
     names: NotNull[Flag] = None
-    """Mask fields whose name says secret, such as api_key or password (off unless said otherwise)."""
+    """Mask fields with a secret's name, such as api_key or password (off by default)."""
     paths: NotNull[tuple[FieldPath, ...]] = None
-    """Mask whatever stands at these paths."""
+    """Mask the values at these paths."""
 
 
 PruneChoice: TypeAlias = Annotated[
@@ -212,7 +212,7 @@ class _Pruning(_Model):
     max_string: Limit = None
     """The most characters that are shown of any string; null for no limit."""
     dialect: NotNull[Dialect] = None
-    """The wire form of the envelope; unless said, lean in Python, none on MCP and invariant for commands."""
+    """The wire form of the envelope; by default, lean in Python and none on MCP and for commands."""
 
 
 class Profile(_Pruning):
@@ -236,7 +236,7 @@ class Global(_Pruning):
     """Choices for every tool; a tool's own override outranks them."""
 
     enabled: NotNull[Flag] = None
-    """Whether answers are shaped (unless said, they are); false passes them as the tool sent them, without secrets and
+    """Whether answers are shaped (by default, they are); false passes them as the tool sent them, without secrets and
     private fields."""
     profile: NotNull[str] = Field(default=None, json_schema_extra={"examples": ["minimal", "standard", "debug"]})
     """The profile whose choices apply where neither a tool's override nor `global` makes its own."""
@@ -253,10 +253,10 @@ class Global(_Pruning):
     private: NotNull[tuple[DroppedPath, ...]] = None
     """Paths that never leave: in no profile, by no request, by no expand."""
     overflow: NotNull[Overflow] = None
-    """Where the whole of a cut answer waits: behind a ref (unless said), in a file that the answer names, or auto: a
+    """Where the whole of a cut answer is stored: behind a ref (default), in a file that the answer names, or auto: a
     file for clients that work on the files of this machine."""
     on_unreadable: NotNull[OnUnreadable] = None
-    """What becomes of a text that cannot be read as data and names a private field: withhold (unless said) or pass."""
+    """What to do with a text that cannot be read as data and names a private field: withhold (the default) or pass."""
     keep_lines: NotNull[tuple[LinePattern, ...]] = None
     """Regular expressions: lines of a command's output that are always kept."""
     drop_lines: NotNull[tuple[LinePattern, ...]] = None
@@ -266,18 +266,18 @@ class Global(_Pruning):
 
 
 class AnswerContract(_Model):
-    """A question that a tool's answers must go on answering, and where the answer stands."""
+    """A question that a tool's shaped answers must still answer, and where the answer is."""
 
     question: str
     """The question, in words."""
     path: NotNull[FieldPath] = None
-    """Where the answer stands in the data."""
+    """Where the answer is in the data."""
     jmespath: NotNull[JmesPath] = None
     """A JMESPath expression that gives the answer, in place of a path."""
     pattern: NotNull[LinePattern] = None
     """A regular expression that finds the answer in a text, in place of a path: its group, or all that it matches."""
     expected: Any = None
-    """The answer, where it is always the same; without it, the answer is what the tool's own data gives."""
+    """The answer, where it is always the same; without it, the answer is taken from the tool's own data."""
 
 
 def _has_one_place(answer: AnswerContract) -> AnswerContract:
@@ -304,22 +304,22 @@ class ToolOverride(Global):
 
 
 class StoreSettings(_Model):
-    """Where what was left out waits to be asked back."""
+    """Where omitted data is stored until it is expanded."""
 
     kind: NotNull[StoreKind] = None
-    """memory, sqlite (several processes) or redis (several machines); unless said, sqlite for commands, else memory."""
+    """memory, sqlite (several processes) or redis (several machines); by default, sqlite for commands, else memory."""
     path: NotNull[str] = None
     """The file of a sqlite store."""
     url: NotNull[str] = None
     """The address of a redis store."""
     max_bytes: NotNull[Positive] = None
-    """The most bytes that are kept; the oldest go first."""
+    """The most bytes that are stored; the oldest are deleted first."""
     ttl_seconds: NotNull[Annotated[float, Strict(), Field(gt=0)]] = None
-    """How long what was left out can be asked back."""
+    """How long omitted data can be expanded."""
 
 
 class StoreConfig(StoreSettings):
-    """All layers merged: the limits are the bundled config's where nobody says others."""
+    """The store's settings with all layers merged."""
 
     max_bytes: int
     ttl_seconds: float
@@ -337,7 +337,7 @@ class ToolListing(_Model):
 
 
 class ConfigFile(_Model):
-    """What a response_config.json may say."""
+    """The content of a response_config.json."""
 
     schema_: NotNull[str] = Field(default=None, alias="$schema")
     """Where an editor finds the schema of this file."""
@@ -353,7 +353,7 @@ class ConfigFile(_Model):
     )
     """What counts tokens: o200k_base, cl100k_base, chars, or a model or an encoding that tiktoken knows."""
     store: NotNull[StoreSettings] = None
-    """Where what was left out waits to be asked back."""
+    """Where omitted data is stored until it is expanded."""
     agent_controls: NotNull[Flag] = None
     """Give every tool an optional `_shape` argument by which the agent chooses profile, fields and budget."""
     tools: NotNull[dict[ToolPattern, ToolListing]] = None

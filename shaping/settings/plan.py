@@ -77,14 +77,14 @@ class Overrides:
 
 @dataclass(frozen=True, slots=True)
 class Empties:
-    """Which values say nothing and are dropped."""
+    """Which empty or default values are dropped."""
 
     nulls: bool
     empty_arrays: bool
     empty_objects: bool
     defaults: bool
     default_values: tuple[tuple[str, Json], ...] = ()
-    asked: bool = False  # whether a config says so itself, and not only its profile
+    asked: bool = False  # whether a config, and not only its profile, drops them
 
     @property
     def anything(self) -> bool:
@@ -97,7 +97,7 @@ KEEP_EMPTIES = Empties(nulls=False, empty_arrays=False, empty_objects=False, def
 
 @dataclass(frozen=True, slots=True)
 class Redact:
-    """Which redaction rules apply; what no config says is said here."""
+    """Which redaction rules apply, with their defaults."""
 
     values: bool = True
     names: bool = False
@@ -106,7 +106,7 @@ class Redact:
 
     @property
     def by_place(self) -> bool:
-        """Whether what a field is called, or where it stands, decides if it is masked."""
+        """Whether fields are masked by their name or path."""
         return not self.off and (self.names or bool(self.paths))
 
 
@@ -147,12 +147,12 @@ class Plan:
 
     @property
     def closed(self) -> bool:
-        """Whether what no path can reach inside must be held back: something private or secret may stand there."""
+        """Whether a text that paths cannot reach into must be withheld: it may hold private fields or secrets."""
         return self.private is not None or self.redact.by_place
 
     @property
     def verbatim(self) -> bool:
-        """Whether a tool's text goes out to the letter; whoever names places in it has asked for it as data."""
+        """Whether a tool's text is sent unchanged; rules for paths in it make it data."""
         return not self.parse and self.fields is None and not self.redact.paths
 
 

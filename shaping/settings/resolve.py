@@ -19,7 +19,7 @@ from shaping.parsers import FORMATS
 from shaping.settings.files import LIMITS
 from shaping.settings.model import EnvelopeMember, NoiseRule
 from shaping.settings.plan import Overrides, Redact
-from shaping.settings.sources import Origin, Stanza
+from shaping.settings.sources import ConfigSection, Origin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ _TOKEN = re.compile(r"\*+|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
 
 
 def is_pattern(text: str) -> bool:
-    """Return whether a text can stand for more than one tool."""
+    """Return whether a text is a glob pattern."""
     return any(char in text for char in "*?[")
 
 
@@ -47,7 +47,7 @@ def ranked(tool: str, patterns: Iterable[str]) -> list[str]:
 
 
 def fits(tool: str, pattern: str) -> bool:
-    """Return whether a name or pattern stands for a tool, or for a tool of any server."""
+    """Return whether a name or pattern matches a tool, with or without its server's name."""
     server, slash, own = tool.rpartition("/")
     if slash and "/" not in pattern and fits(own, pattern):
         return True
@@ -85,7 +85,7 @@ def _share(one: str, other: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedChoice:
-    """One choice as it was decided: its name, its value, and who had a say in it."""
+    """One choice as it was decided: its name, its value, and where it was made."""
 
     name: str
     value: Any
@@ -100,14 +100,14 @@ class ResolvedChoice:
 Statement: TypeAlias = tuple[str, Any, Origin]
 
 
-class _AtMost(int):
+class _UpperLimit(int):
     """A limit that lowers the one before it, and never raises it."""
 
 
 _BUILT_IN = Origin("built in")
 _IGNORED = Origin("nobody: debug ignores field filters")
-# What no bundled file says: these are not for a profile to decide, so that a chosen profile leaves them alone.
-_UNSAID: Mapping[str, Any] = {
+# The values of choices that no bundled profile makes: a profile chosen for the call does not override them.
+_BUILT_IN_VALUES: Mapping[str, Any] = {
     "enabled": True,
     "include_only": None,
     "exclude_fields": (),
@@ -132,8 +132,8 @@ _UNSAID: Mapping[str, Any] = {
 _DIALECTS = {"python": "lean", "mcp": "none", "command": "none"}
 _FILTERS = frozenset({"include_only", "exclude_fields", "include_on_error", "exclude_when_tier"})
 # What applies to the answers of a tool that is not enabled: nothing that changes them but what must not leave.
-PROTECTING = frozenset({"enabled", "profile", "private", "on_unreadable", "redact", "exclude_when_tier"})
-_LEFT_ALONE: Mapping[str, Any] = {
+PROTECTIVE_CHOICES = frozenset({"enabled", "profile", "private", "on_unreadable", "redact", "exclude_when_tier"})
+_WHEN_DISABLED: Mapping[str, Any] = {
     "exclude_null_values": False,
     "exclude_empty_arrays": False,
     "exclude_empty_objects": False,
@@ -153,38 +153,39 @@ _NOT_CHOICES = frozenset({"$schema", "extends", "description", "answers"})
 def resolve(
     call: PlanRequest, configs: Sequence[ConfigDocument], profiles: Profiles, presets: Iterable[ConfigDocument] = ()
 ) -> dict[str, ResolvedChoice]:
-    """Decide every choice for a call; what a preset says of a command or a tool is weaker than any config."""
-    # What the working tree says is weaker than what the user says, however exactly it names a tool.
+    """Decide every choice for a call; the presets of a command or a tool are weaker than any config."""
+    # A config of the working tree is weaker than the user's own, however exactly it names a tool.
     layers = (presets, *((document,) for document in configs))
-    configured = [each for layer in layers for each in _configured(call.tool, tuple(layer))]
+    configured = [each for layer in layers for each in _config_statements(call.tool, tuple(layer))]
     profile = _which_profile(call, configured)
-    preset = [*_statements(profiles.layers(profile.value)), ("profile", profile.value, profile.origins[-1])]
+    profile_statements = [*_statements(profiles.layers(profile.value)), ("profile", profile.value, profile.origins[-1])]
     if call.profile is None:
-        statements = [*preset, *(each for each in configured if each[0] != "profile")]
+        statements = [*profile_statements, *(each for each in configured if each[0] != "profile")]
     else:
-        stated = {name for name, *_ in preset}
-        statements = [*(each for each in configured if each[0] not in stated), *preset]
-    if _fold(preset)["debug"].value:
+        stated = {name for name, *_ in profile_statements}
+        statements = [*(each for each in configured if each[0] not in stated), *profile_statements]
+    if _decide(profile_statements)["debug"].value:
         statements = [
-            (name, _UNSAID[name], _IGNORED) if name in _FILTERS else (name, *rest) for name, *rest in statements
+            (name, _BUILT_IN_VALUES[name], _IGNORED) if name in _FILTERS else (name, *rest)
+            for name, *rest in statements
         ]
     enabled = [(value, origin) for name, value, origin in statements if name == "enabled"]
     if enabled and not enabled[-1][0]:
-        left_alone = [(name, value, enabled[-1][1]) for name, value in _LEFT_ALONE.items()]
-        statements = [*(each for each in statements if each[0] in PROTECTING), *left_alone]
-    return _fold([*_defaults(call), *statements, *_requested(call.request)])
+        disabled = [(name, value, enabled[-1][1]) for name, value in _WHEN_DISABLED.items()]
+        statements = [*(each for each in statements if each[0] in PROTECTIVE_CHOICES), *disabled]
+    return _decide([*_defaults(call), *statements, *_request_statements(call.request)])
 
 
 def _defaults(call: PlanRequest) -> Iterable[Statement]:
-    yield from ((name, value, _BUILT_IN) for name, value in _UNSAID.items())
+    yield from ((name, value, _BUILT_IN) for name, value in _BUILT_IN_VALUES.items())
     yield "dialect", _DIALECTS[call.surface], Origin(f"default of the {call.surface} surface")
 
 
-def _configured(tool: str, configs: tuple[ConfigDocument, ...]) -> list[Statement]:
-    """Gather what `global` and the tool's overrides say, the weakest first."""
-    everywhere = [Stanza("global", document, ("global",)) for document in configs]
+def _config_statements(tool: str, configs: tuple[ConfigDocument, ...]) -> list[Statement]:
+    """Collect the choices of `global` and of the tool's overrides, the weakest first."""
+    everywhere = [ConfigSection("global", document, ("global",)) for document in configs]
     overrides = {
-        name: Stanza(f"tool override {name}", document, ("tool_overrides", name))
+        name: ConfigSection(f"tool override {name}", document, ("tool_overrides", name))
         for document in configs
         for name in document.choices("tool_overrides")
     }
@@ -198,33 +199,33 @@ def _which_profile(call: PlanRequest, configured: list[Statement]) -> ResolvedCh
     return ResolvedChoice("profile", named[-1][0], (named[-1][1],))
 
 
-def _statements(stanzas: Iterable[Stanza]) -> list[Statement]:
+def _statements(sections: Iterable[ConfigSection]) -> list[Statement]:
     return [
-        (name, _AtMost(value) if stanza.document.narrows and name in LIMITS else value, stanza.origin(name))
-        for stanza in stanzas
-        for name, value in stanza.choices.items()
+        (name, _UpperLimit(value) if section.document.narrows and name in LIMITS else value, section.origin(name))
+        for section in sections
+        for name, value in section.choices.items()
         if name not in _NOT_CHOICES
     ]
 
 
-def _requested(request: Overrides | None) -> Iterable[Statement]:
+def _request_statements(request: Overrides | None) -> Iterable[Statement]:
     for name, value in asdict(request or Overrides()).items():
         if value is not None:
             yield "include_only" if name == "fields" else name, value, Origin("the request")
 
 
-def _fold(statements: Iterable[Statement]) -> dict[str, ResolvedChoice]:
+def _decide(statements: Iterable[Statement]) -> dict[str, ResolvedChoice]:
     decided: dict[str, ResolvedChoice] = {}
     for name, value, origin in statements:
         before = decided.get(name)
         combine = _COMBINE.get(name)
-        if isinstance(value, _AtMost):
+        if isinstance(value, _UpperLimit):
             lower = before is None or before.value is None or value < before.value
             decided[name] = ResolvedChoice(name, int(value), (origin,)) if before is None or lower else before
         elif combine is None:
-            decided[name] = ResolvedChoice(name, _frozen(value), (origin,))
+            decided[name] = ResolvedChoice(name, _as_tuple(value), (origin,))
         elif before is None:
-            decided[name] = ResolvedChoice(name, combine(_START[name], value), (origin,))
+            decided[name] = ResolvedChoice(name, combine(_START_VALUES[name], value), (origin,))
         else:
             decided[name] = ResolvedChoice(name, combine(before.value, value), _origins(before, origin, value))
     return decided
@@ -236,17 +237,17 @@ def _origins(before: ResolvedChoice, origin: Origin, value: Any) -> tuple[Origin
     return (*before.origins, origin)
 
 
-def _frozen(value: Any) -> Any:
+def _as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _switched(rules: tuple[str, ...], value: list[str] | dict[str, bool]) -> tuple[str, ...]:
-    """Take a list as exactly those rules, a map as changes to what was on."""
+def _switch_rules(rules: tuple[str, ...], value: list[str] | dict[str, bool]) -> tuple[str, ...]:
+    """Switch noise rules: a list names all that are on, a map changes some."""
     on = dict.fromkeys(value, True) if isinstance(value, list) else {**dict.fromkeys(rules, True), **value}
     return tuple(rule for rule in get_args(NoiseRule) if on.get(rule))
 
 
-def _members(members: tuple[str, ...], value: Any) -> tuple[str, ...]:
+def _change_members(members: tuple[str, ...], value: Any) -> tuple[str, ...]:
     """Add and take away members; one that was taken away is marked by `!`, because some are sent unless they are."""
     if isinstance(value, tuple):
         return value
@@ -257,7 +258,7 @@ def _members(members: tuple[str, ...], value: Any) -> tuple[str, ...]:
     return tuple(member for member in (*known, *(f"!{member}" for member in known)) if member in kept)
 
 
-def _redacting(redact: Redact, value: Any) -> Redact:
+def _change_redaction(redact: Redact, value: Any) -> Redact:
     if isinstance(value, Redact):
         return value
     if value in ("off", False):
@@ -276,13 +277,13 @@ def _merged(mapping: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, An
 
 
 _COMBINE: Mapping[str, Callable[[Any, Any], Any]] = {
-    "prune": _switched,
-    "envelope": _members,
-    "redact": _redacting,
+    "prune": _switch_rules,
+    "envelope": _change_members,
+    "redact": _change_redaction,
     "private": _union,
     "rename": _merged,
     "defaults": _merged,
     "exclude_when_tier": _merged,
     "exit_codes": _merged,
 }
-_START: Mapping[str, Any] = {**_UNSAID, "prune": ()}
+_START_VALUES: Mapping[str, Any] = {**_BUILT_IN_VALUES, "prune": ()}

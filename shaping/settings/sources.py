@@ -47,8 +47,8 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Stanza:
-    """The choices that stand together at one place of a document."""
+class ConfigSection:
+    """One section of a document that makes choices: `global`, a profile or a tool's override."""
 
     by: str
     document: ConfigDocument
@@ -56,11 +56,11 @@ class Stanza:
 
     @property
     def choices(self) -> Mapping[str, Any]:
-        """What is said here, by name."""
+        """The choices of this section, by name."""
         return self.document.choices(*self.keys)
 
     def origin(self, choice: str) -> Origin:
-        """Return where one of the choices made here stands."""
+        """Return the file and line of one of its choices."""
         return Origin(self.by, self.document.file, self.document.line((*self.keys, choice)))
 
 
@@ -69,17 +69,17 @@ _ALMOST: Final = 0.85  # of a key's letters
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """Every profile's stanzas by name, the weakest first, and the profile that all others start from."""
+    """Every profile's sections by name, the weakest first, and the profile that all others extend."""
 
-    stanzas: Mapping[str, tuple[Stanza, ...]]
+    sections: Mapping[str, tuple[ConfigSection, ...]]
     root: str
 
     def names(self) -> tuple[str, ...]:
         """List the profiles there are, in a stable order."""
-        return tuple(sorted(self.stanzas))
+        return tuple(sorted(self.sections))
 
     def lineage(self, name: str) -> tuple[str, ...]:
-        """List a profile and those it starts from, itself first; a cycle ends with the name that came twice."""
+        """List a profile and the profiles it extends, itself first; a cycle ends with the name that came twice."""
         line = {name: None}
         parent = self._parent(name)
         while parent is not None and parent not in line:
@@ -101,13 +101,13 @@ class Profiles:
                 yield chain[chain.index(str(here)) :]
             done.update(line)
 
-    def layers(self, name: str) -> tuple[Stanza, ...]:
-        """Return the stanzas that make up a profile, the weakest first."""
-        return tuple(stanza for each in reversed(self.lineage(name)) for stanza in self._own(each))
+    def layers(self, name: str) -> tuple[ConfigSection, ...]:
+        """Return the sections that make up a profile, the weakest first."""
+        return tuple(section for each in reversed(self.lineage(name)) for section in self._own(each))
 
-    def source(self, name: str) -> Stanza:
-        """Return the strongest stanza of a profile: where it was last spoken of."""
-        return self.stanzas[name][-1]
+    def source(self, name: str) -> ConfigSection:
+        """Return the strongest section of a profile."""
+        return self.sections[name][-1]
 
     def _parent(self, name: str) -> str | None:
         own = self._own(name)
@@ -116,34 +116,34 @@ class Profiles:
             return extends
         return None if not own or is_bundled(own[0]) or name == self.root else self.root
 
-    def _own(self, name: str) -> tuple[Stanza, ...]:
-        own = self.stanzas.get(name, ())
-        # A stanza that extends something starts afresh: what weaker layers said under its name no longer counts.
-        fresh = max((at for at, stanza in enumerate(own) if "extends" in stanza.choices), default=0)
+    def _own(self, name: str) -> tuple[ConfigSection, ...]:
+        own = self.sections.get(name, ())
+        # A section with `extends` starts afresh: weaker sections of the same name no longer count.
+        fresh = max((at for at, section in enumerate(own) if "extends" in section.choices), default=0)
         return own[fresh:]
 
 
-def is_bundled(stanza: Stanza) -> bool:
-    """Return whether a profile's stanza ships with shaping."""
-    return Path(stanza.document.file).parent == bundled_path("profiles", "")
+def is_bundled(section: ConfigSection) -> bool:
+    """Return whether a profile's section ships with shaping."""
+    return Path(section.document.file).parent == bundled_path("profiles", "")
 
 
-def gather(configs: Sequence[ConfigDocument], beside: Iterable[ConfigDocument]) -> Profiles:
-    """Collect all profiles: bundled ones, then those of the directory beside the config, then those inside it."""
-    files = [*(read_file(path) for path in sorted(bundled_path("profiles", "").glob("*.json"))), *beside]
-    found: dict[str, list[Stanza]] = {}
+def collect_profiles(configs: Sequence[ConfigDocument], profile_files: Iterable[ConfigDocument]) -> Profiles:
+    """Collect all profiles: bundled ones, then the `profiles` directory, then the sections of the config."""
+    files = [*(read_file(path) for path in sorted(bundled_path("profiles", "").glob("*.json"))), *profile_files]
+    found: dict[str, list[ConfigSection]] = {}
     for document in files:
         name = Path(document.file).stem
-        found.setdefault(name, []).append(Stanza(f"profile {name}", document, ()))
+        found.setdefault(name, []).append(ConfigSection(f"profile {name}", document, ()))
     for config in configs:
         for name in config.choices("profiles"):
-            found.setdefault(name, []).append(Stanza(f"profile {name}", config, ("profiles", name)))
+            found.setdefault(name, []).append(ConfigSection(f"profile {name}", config, ("profiles", name)))
     root = str(configs[0].choices("global")["profile"])
-    return Profiles({name: tuple(stanzas) for name, stanzas in found.items()}, root)
+    return Profiles({name: tuple(sections) for name, sections in found.items()}, root)
 
 
-def read_beside(config: Path, problems: list[ConfigProblem]) -> Iterator[ConfigDocument]:
-    """Read the JSON files in the directory beside a config file; what cannot be read is added to the problems."""
+def read_profile_files(config: Path, problems: list[ConfigProblem]) -> Iterator[ConfigDocument]:
+    """Read the files of a config's `profiles` directory; a file that cannot be read is added to the problems."""
     directory = config.parent / "profiles"
     for path in sorted(directory.glob("*.json")):
         try:
@@ -169,7 +169,7 @@ def presets_for(tool: str, surface: Surface = "command") -> tuple[ConfigDocument
 
 @cache
 def server_presets() -> tuple[ConfigDocument, ...]:
-    """Return the bundled rules for well-known servers, which apply where a config says `"presets": true`."""
+    """Return the bundled rules for well-known servers, which apply where a config has `"presets": true`."""
     return tuple(read_file(path) for path in sorted(bundled_path("config", "presets/servers").glob("*.json")))
 
 
@@ -207,8 +207,8 @@ class Sources:
     """The config's layers, the weakest first, its profiles, files that are no profiles, and what could not be read."""
 
     configs: tuple[ConfigDocument, ...]
-    beside: tuple[ConfigDocument, ...]
-    strangers: tuple[ConfigDocument, ...]
+    profile_files: tuple[ConfigDocument, ...]
+    unrelated_files: tuple[ConfigDocument, ...]
     profiles: Profiles
     unreadable: tuple[ConfigProblem, ...]
     in_tree: Path | None = None  # the config, where it was found in the working tree
@@ -216,14 +216,16 @@ class Sources:
     @property
     def files(self) -> tuple[str, ...]:
         """Name the files that were read besides the bundled ones."""
-        return tuple(document.file for document in (*self.configs[1:], *self.beside) if document.file != GIVEN_NAME)
+        return tuple(
+            document.file for document in (*self.configs[1:], *self.profile_files) if document.file != GIVEN_NAME
+        )
 
 
 def read_sources(config: Given, *, cwd: Path, environ: Mapping[str, str]) -> Sources:
     """Find and read the config that applies, its bundled layer and its profiles."""
     unreadable: list[ConfigProblem] = []
     layers = [read_file(bundled_path("config", "response_config.json"))]
-    found: tuple[ConfigDocument, ...] = ()
+    profile_documents: tuple[ConfigDocument, ...] = ()
     in_tree = None
     if isinstance(config, Mapping):
         layers += _readable(lambda: read_mapping(config, GIVEN_NAME), unreadable)
@@ -234,25 +236,32 @@ def read_sources(config: Given, *, cwd: Path, environ: Mapping[str, str]) -> Sou
             if in_tree is not None and (size := _bytes_of(path)) > _MOST_BYTES and not is_allowed(path, environ):
                 raise _too_large(path, f"{size:,} bytes, at most {_MOST_BYTES:,}")
             layers += _readable(lambda: read_file(path), unreadable)
-            found = tuple(read_beside(path, unreadable))
-            values = sum(_values_in(document.data) for document in (*layers[1:], *found))
+            profile_documents = tuple(read_profile_files(path, unreadable))
+            values = sum(_values_in(document.data) for document in (*layers[1:], *profile_documents))
             if in_tree is not None and values > _MOST_VALUES and not is_allowed(path, environ):
                 raise _too_large(path, f"{values:,} values, at most {_MOST_VALUES:,}")
-    beside = tuple(document for document in found if is_profile(document))
-    strangers = tuple(document for document in found if not is_profile(document))
-    return Sources(tuple(layers), beside, strangers, gather(layers, beside), tuple(unreadable), in_tree)
+    profile_files = tuple(document for document in profile_documents if is_profile(document))
+    unrelated_files = tuple(document for document in profile_documents if not is_profile(document))
+    return Sources(
+        tuple(layers),
+        profile_files,
+        unrelated_files,
+        collect_profiles(layers, profile_files),
+        tuple(unreadable),
+        in_tree,
+    )
 
 
 def _too_large(path: Path, sizes: str) -> ConfigError:
     says = f"is in the working tree, not allowed, and too large to be applied so ({sizes})"
     advice = "read it, then run `shaping allow` to make it apply"
-    return ConfigError([ConfigProblem(str(path), "it", None, None, advice, says=says, says_what_to_do=True)])
+    return ConfigError([ConfigProblem(str(path), "it", None, None, advice, says=says, is_instruction=True)])
 
 
 def _bytes_of(config: Path) -> int:
     total = 0
     for file in (config, *(config.parent / "profiles").glob("*.json")):
-        with suppress(OSError):  # reading it says what is wrong
+        with suppress(OSError):  # reading the file reports what is wrong with it
             total += file.stat().st_size
     return total
 
@@ -266,23 +275,25 @@ def _values_in(value: Any) -> int:
 def narrow(sources: Sources, users: Sources) -> tuple[Sources, tuple[str, ...]]:
     """Lay what narrows of a config that is not allowed over the user's own, and name what does not apply."""
     left_out: list[str] = []
-    own = {name for name, stanzas in users.profiles.stanzas.items() if not is_bundled(stanzas[-1])}
+    own = {name for name, sections in users.profiles.sections.items() if not is_bundled(sections[-1])}
 
     def taken(document: ConfigDocument, *, is_profile: bool = False) -> ConfigDocument:
         kept, places = narrowed(document, own, is_profile=is_profile)
         left_out.extend(names_of(places))
         return kept
 
-    # What the user says is the stronger of the two.
+    # The user's own config is the stronger of the two.
     configs = (users.configs[0], *(taken(document) for document in sources.configs[1:]), *users.configs[1:])
-    near = [document for document in sources.beside if Path(document.file).stem not in own]
-    beside = (*(taken(document, is_profile=True) for document in near), *users.beside)
-    merged = replace(sources, configs=configs, beside=beside, profiles=gather(configs, beside))
+    near = [document for document in sources.profile_files if Path(document.file).stem not in own]
+    profile_files = (*(taken(document, is_profile=True) for document in near), *users.profile_files)
+    merged = replace(
+        sources, configs=configs, profile_files=profile_files, profiles=collect_profiles(configs, profile_files)
+    )
     return merged, tuple(dict.fromkeys(left_out))
 
 
 def protect(sources: Sources, users: Sources) -> Sources:
-    """Lay what the user holds back over a config that is allowed: it adds to `private` and `redact` there."""
+    """Add the user's own `private` and `redact` to a config that is allowed."""
     held = (protections(document) for document in users.configs[1:])
     return replace(sources, configs=(*sources.configs, *(document for document in held if document.data)))
 

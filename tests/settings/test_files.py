@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shaping.settings.files import config_places, find, is_there, user_directory
+from shaping.settings.files import config_places, find, is_present, user_directory
 from shaping.settings.jsonc import ConfigError
 
 
@@ -99,4 +99,4 @@ def test_a_place_that_may_not_be_looked_at_holds_no_file(monkeypatch: pytest.Mon
         raise PermissionError
 
     monkeypatch.setattr(os, "lstat", refuse)
-    assert not is_there(Path("/root/response_config.json"))
+    assert not is_present(Path("/root/response_config.json"))
