@@ -102,6 +102,7 @@ _SUBSCHEMAS = frozenset(
     {"items", "prefixItems", "anyOf", "allOf", "oneOf", "not", "if", "then", "else", "contains", "propertyNames"}
 ) | {"additionalProperties", "unevaluatedProperties", "unevaluatedItems", "additionalItems"}
 _BINARY = ("data", "blob", "bytes")  # members that hold base64, in which a rule can only match by chance and break it
+_SPLIT = "[withheld: a private field stands in several blocks]"
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\r\n-]{256,}={0,2}\s*")
 
 
@@ -307,17 +308,25 @@ def _without_private(result: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]
 
 def _without_continuations(content: Sequence[Any], private: FieldPlan, plan: Plan) -> list[Any]:
     """Withhold the texts behind one that is withheld, up to one that is data: what it names may go on in them."""
+    texts = [block["text"] if is_text(block) and data_in(block["text"], plan) is None else None for block in content]
+    if len(texts) - texts.count(None) <= 1:
+        return list(content)
+    marks = [_mark(text, private) for text in texts]
+    whole = "".join(text or "" for text in texts)
+    if not any(marks) and private.apply(whole) != whole and all(private.apply(text) == text for text in texts):
+        marks = [_SPLIT] * len(texts)  # the name itself is in two blocks
     out, mark = [], ""
-    for block in content if sum(map(is_text, content)) > 1 else ():
-        is_prose = is_text(block) and data_in(block["text"], plan) is None
-        if is_prose and mark:
-            out.append({**block, "text": mark})
-            continue
-        notes: list[Unreadable] = []
-        kept = private.apply(block["text"], notes) if is_prose else ""
-        mark = kept if notes and notes[-1].withheld and not notes[-1].part else mark if not is_text(block) else ""
-        out.append(block)
-    return out or list(content)
+    for block, text, own in zip(content, texts, marks, strict=True):
+        out.append({**block, "text": mark or own} if text is not None and (mark or own) else block)
+        mark = "" if text is None and is_text(block) else mark or own
+    return out
+
+
+def _mark(text: str | None, private: FieldPlan) -> str:
+    """Return what stands for a text that is withheld whole; nothing for one that is not."""
+    notes: list[Unreadable] = []
+    kept = "" if text is None else private.apply(text, notes)
+    return str(kept) if notes and notes[-1].withheld and not notes[-1].part else ""
 
 
 def _private_block(block: Mapping[str, Any], plan: Plan, *, failed: bool) -> Mapping[str, Any]:

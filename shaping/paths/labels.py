@@ -22,7 +22,7 @@ _NAMING = re.compile(
     r"(?:display|field|column|attribute|property|header|parameter|metric)?(?:name|key)|n|k|attrs?|attributes|properties"
     r"|field|column|attribute|property|header|label|parameter|param|metric|variable|question|term|"
 )
-_WAY = re.compile(r".*name|.*key|.*path|field|label|n|k")  # under these a list of names is a path
+_WAY = re.compile(r".*name|.*key|.*path|loc|location|pointer|field|label|n|k")  # under these a list of names is a path
 _IDENTIFYING = re.compile(
     r".*type|kind|op|id|uid|index|position|ordinal|order|length|width|precision|scale|path|format"
 )
@@ -33,7 +33,7 @@ _DESCRIBING = re.compile(
 _ABOUT = re.compile(r".*type|kind|units?|currency|description|format|class|style")  # is no name of a column
 # Beside a label under any other key, in a large object, only what is called a value goes.
 _HOLDING = re.compile(
-    r".*values?|val|v|content|contents|data|text|answer|result|amount|body|display|formatted|raw|rows"
+    r".*values?|value.*|val|v|content|contents|data|text|answer|result|amount|body|display|formatted|raw|rows"
     r"|(?:from|to|old|new|before|after|previous|current|prior)(?:string|display)?"
 )
 _HEADING = re.compile(
@@ -158,7 +158,11 @@ class LabelledValues:
         if type(item) is str:
             return self._is_name(item)
         if type(item) is list:
-            return bool(key) and _fits(_WAY, key) and _is_flat(item) and any(map(self._is_name, item))
+            if _is_flat(item):
+                return bool(key) and _fits(_WAY, key) and any(map(self._is_name, item))
+            return depth <= _LABEL_DEEPEST and all(
+                type(one) is dict and self._is_label(one, "", depth + 1) for one in item
+            )
         if type(item) is not dict or len(item) > _WIDEST or depth > _LABEL_DEEPEST:
             return False
         if key and _fits(_NAMING, key) and any(map(self._is_name, item.values())):
@@ -172,6 +176,7 @@ class LabelledValues:
         """Add a member to the headers if it is one: names of columns, at least one of them private."""
         heading = _fits(_HEADING, key)
         names = _names_of_columns(item) if heading else item
+        heading = heading and not (_is_flat(names) and any(type(one) is str and one.isdigit() for one in names))
         columns = self._columns(names) if type(names) is list else frozenset()
         if not columns:
             return False
@@ -319,7 +324,7 @@ def _names_of_columns(item: Any) -> Any:
         return item.split(_delimiter(item)) if _delimiter(item) and len(item) < 20 * _LONGEST_NAME else item
     if type(item) is dict and item and all(type(one) is int for one in item.values()):
         return sorted(item, key=lambda key: int(item[key]))
-    return list(item.values()) if type(item) is dict and all(type(one) is str for one in item.values()) else item
+    return list(item.values()) if type(item) is dict and all(map(_texts, item.values())) else item
 
 
 def _may_be_columns(value: list[Any], widths: Collection[int]) -> bool:

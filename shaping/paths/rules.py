@@ -164,6 +164,7 @@ _BINARY: Final = re.compile(r'\{"\$base64":"((?:[A-Za-z0-9+/=]{4})*)"\}')  # a k
 _BYTES: Final = re.compile(r"\Ab(['\"])(.*)\1\Z", re.DOTALL)
 _TAG: Final = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _BETWEEN_NAMES: Final = re.compile(r"[./\[\](){}\n]|:(?!\s+\S)")  # `Error: no name` is a sentence
+_FILLERS: Final = "\u115f\u1160\u3164\uffa0\u17b4\u17b5"  # letters that show nothing
 _INNER: Final = re.compile(r"[^\W_](?s:.*[^\W_])?")  # from the first letter or digit to the last
 
 
@@ -174,12 +175,21 @@ def names_in(text: str) -> tuple[str, ...]:
         return (text,)
     if found := _BINARY.fullmatch(text):
         text = b64decode(found[1]).decode(errors="replace")
-    if not text.isascii():
-        seen = unicodedata.normalize("NFKD", text)
-        text = unicodedata.normalize("NFKC", "".join(one for one in seen if unicodedata.category(one) != "Mn"))
-    text = "".join(one for one in text if one == "\n" or unicodedata.category(one) not in {"Cf", "Cc"})
+    text = plain_letters(text)
+    text = "".join(one for one in text if one == "\n" or unicodedata.category(one) != "Cc")
     text = _TAG.sub("", _BYTES.sub(r"\2", text))
     return tuple(name[0] for part in _BETWEEN_NAMES.split(text) if (name := _INNER.search(part)))
+
+
+def plain_letters(text: str) -> str:
+    """Return a text in plain letters: without accents and what has no width, full-width and styled ones as usual."""
+    if text.isascii():
+        return text
+    seen = unicodedata.normalize("NFKD", text)
+    unseen = {
+        ord(one): None for one in set(seen) if unicodedata.category(one) in {"Mn", "Me", "Cf", "Cs"} or one in _FILLERS
+    }
+    return unicodedata.normalize("NFKC", seen.translate(unseen))
 
 
 def after(rests: Iterable[Rest], fits: Fits) -> Iterator[Rest]:

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from html import unescape
 from typing import TYPE_CHECKING, Any, NamedTuple
-from unicodedata import normalize
 from urllib.parse import unquote_plus
 
 from shaping.paths.filter import GONE, FilterWalk, OmissionNode
 from shaping.paths.grammar import Deep, Glob, Name, Path
 from shaping.paths.labels import LabelledValues
-from shaping.paths.rules import Private, fits_spelling, names_in, plain_name
+from shaping.paths.rules import Private, fits_spelling, names_in, plain_letters, plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,6 +46,7 @@ _LARGEST_REPR = 2_000_000  # characters; the parser of Python literals is slow
 _SHORTEST_QUOTED = 4  # characters: quotes, and room for a document
 _SHORTEST_BASE64 = 24  # characters: fewer hold no name and its value
 _BASE64 = re.compile(rf"\s*+(?:data:[^,\n]{{0,200}};base64,)?([A-Za-z0-9+/_\s-]{{{_SHORTEST_BASE64},}}+={{0,2}})\s*+")
+_BASE64_RUN = re.compile(rf"[A-Za-z0-9+/_-]{{{_SHORTEST_BASE64},}}+={{0,2}}")
 _LOOK_BASE64 = 1024  # characters by which binary data is known
 _URL_SAFE = str.maketrans("-_", "+/")
 _START = re.compile(r"[\[{(\"]")
@@ -397,7 +397,7 @@ def _patterns(name: Name | Glob | None) -> tuple[re.Pattern[str], re.Pattern[str
         rf"[\"'`\\]{spelt}[\"'`\\]|{word}(?:\.[\w.-]{{1,40}})?[\"'\\]{{0,3}}\s{{0,20}}[:=|]|<{spelt}[\s>/]"
         rf"|(?:^|[^\w\s]|\t|\ {{2}})[ ]?{spelt}\s?(?=$|[^\w\s]|\t|\ {{2}})"
         # A number behind the name, in a sentence or without one.
-        rf"|{word}\s{{1,9}}(?:(?:is|was|of|to|now)\s{{1,9}})?[^\s\d]{{0,20}}\d"
+        rf"|{word}[^\n\d.;!?]{{1,24}}\d|{word}\s{{1,9}}(?:is\s{{1,9}})?\d"
     )
     return re.compile(word, re.IGNORECASE), re.compile(key, re.IGNORECASE | re.MULTILINE)
 
@@ -409,6 +409,7 @@ def _may_concern(text: str, names: Names) -> bool:
 def _first_hit(texts: list[str], names: Names, *, words: bool) -> str | None:
     for text in texts:
         plain = _without_escapes(text)
+        plain += "".join(f"\n{found}" for run in _BASE64_RUN.findall(text) if (found := base64_text(run)))
         if "[withheld: " in plain:  # what this very rule has written
             for mark in (WITHHELD, WITHHELD_PART):
                 for label, *_ in names:
@@ -469,12 +470,11 @@ def _indent(line: str) -> int:
 
 def _without_escapes(text: str) -> str:
     """Undo the escapes in which a name may be spelt: of URLs, of HTML and of JSON, one inside the other."""
-    text = visible_text(text)
-    text = text if text.isascii() else normalize("NFKC", text)
+    text = plain_letters(visible_text(text))
     for _ in range(_MOST_ESCAPES):
         plain = unquote_plus(text) if "%" in text else text
         plain = unescape(plain) if "&" in plain else plain
-        plain = _ESCAPE.sub(_unescaped, plain) if "\\" in plain else plain
+        plain = plain_letters(_ESCAPE.sub(_unescaped, plain)) if "\\" in plain else plain
         if plain == text:
             break
         text = plain

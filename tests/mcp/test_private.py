@@ -218,6 +218,7 @@ TWO_BLOCKS = {
     "JSON cut in two": ('{"user": "Bo", "email": "LeA', 'kEd.42"}'),
     "a name and its value": ("email:", "LeAkEd.42"),
     "a picture between them": ("his email is", None, "LeAkEd.42"),
+    "a name cut in two": ('{"em', 'ail": "LeAkEd.42"}'),
     "three": ("the email follows", "in a moment:", "LeAkEd.42"),
 }
 
@@ -238,6 +239,13 @@ def test_blocks_behind_data_and_behind_lines_that_were_withheld_stay() -> None:
     out = json.dumps(result)
     assert "2 rows" in out
     assert "3 rows" in out
+
+
+@pytest.mark.parametrize("name", ["em\ufe0fail", "em\U000e0020ail", "e\u0301mail", "em\u3164ail", "em\u200bail"])
+def test_what_has_no_width_hides_a_name_neither_in_an_error_nor_in_its_meta(name: str) -> None:
+    for text in (json.dumps({name: SECRET}), f"{name}: {SECRET}", json.dumps({"a": f"{name}: {SECRET}"})):
+        result = {"content": [{"type": "text", "text": text}], "isError": True}
+        assert SECRET not in json.dumps(SHAPER.shape_result(result, tool="users"))
 
 
 @pytest.mark.parametrize("member", ["data", "blob"])

@@ -38,6 +38,10 @@ SPELLINGS = (
     "\uff53\uff41\uff4c\uff41\uff52\uff59",
     "SALARY\u0307",
     "salary\0",
+    "sal\u2062ary",
+    "sal\u3164ary",
+    "sal\ufe0fary",
+    "\U0001d42c\U0001d41a\U0001d425\U0001d41a\U0001d42b\U0001d432",
 )
 CASES: dict[str, Any] = {
     "a member in another case": {"user": {"SALARY": HELD}, "rows": [{"Salary": HELD}]},
@@ -117,6 +121,21 @@ CASES: dict[str, Any] = {
         "columns": [{"id": 7, "title": "Salary"}, {"id": 8, "title": "x"}],
         "rows": [{"cells": [{"columnId": 7, "value": HELD}]}],
     },
+    "names in objects by id": {
+        "schema": {"abc": {"name": "Salary", "type": "number"}},
+        "rows": [{"abc": HELD, "x": 1}],
+    },
+    "the place of an error": {"errors": [{"loc": ["body", "salary"], "msg": "too low", "input": str(HELD)}]},
+    "a code with codings": {
+        "id": "o1",
+        "status": "final",
+        "code": {"coding": [{"code": "salary", "display": "Salary"}]},
+        "valueQuantity": {"value": HELD, "unit": "EUR"},
+    },
+    "headers in turn": {"rawHeaders": ["X", "1", "Salary", str(HELD)]},
+    "a sentence with a currency": {"text": f"Bob earns a salary of EUR {HELD}."},
+    "a sentence with a person": {"text": f"Salary for Bob = {HELD}"},
+    "base64 in prose": {"text": "see " + b64encode(f"salary: {HELD} and words".encode()).decode() + " there"},
     "a pair of any keys": {"a": "salary", "b": HELD},
     "a value in a member that describes": {"name": "salary", "label": str(HELD)},
     "names of columns above records": {
