@@ -36,6 +36,9 @@ NPM: Final = (
     "@modelcontextprotocol/server-github",
 )  # fmt: skip
 PYPI: Final = ("mcp-atlassian", "mcp-grafana")
+# It needs a newer Python, an older SDK, and a parser of SQL of which only later versions are left in the package index.
+POSTGRES: Final = ("postgres-mcp", "mcp<2")
+POSTGRES_PARSER: Final = "pglast==7.20"
 SESSIONS: Final = 6
 # Sends what a Node program asks of any other host to the stand-in.
 _REDIRECT: Final = """\
@@ -64,6 +67,12 @@ def install() -> None:
     for name in PYPI:
         subprocess.run([sys.executable, "-m", "venv", str(PLACE / f"venv-{name}")], check=True)
         subprocess.run([str(PLACE / f"venv-{name}" / "bin/pip"), "install", "-q", name], check=True)
+    newer = shutil.which("python3.12") or shutil.which("python3.13") or sys.executable
+    (PLACE / "overrides.txt").write_text(POSTGRES_PARSER)
+    environment = PLACE / "venv-postgres-mcp"
+    subprocess.run(["uv", "venv", "--quiet", "--clear", "--python", newer, str(environment)], check=True)
+    options = ["--quiet", "--python", str(environment), "--overrides", str(PLACE / "overrides.txt")]
+    subprocess.run(["uv", "pip", "install", *options, *POSTGRES], check=True)
     (PLACE / "services").touch()
 
 
@@ -120,6 +129,8 @@ def servers(work: Path, port: int, database: str) -> dict[str, Any]:
         "atlassian": {"JIRA_URL": api, "JIRA_PERSONAL_TOKEN": token},
         "grafana": {"GRAFANA_URL": api, "GRAFANA_SERVICE_ACCOUNT_TOKEN": token},
     }
+    restricted = ["--access-mode=restricted", database]
+    listed["postgres-mcp"] = {"command": str(PLACE / "venv-postgres-mcp/bin/postgres-mcp"), "args": restricted}
     for name, env in of_python.items():
         program = PLACE / f"venv-mcp-{name}" / "bin" / f"mcp-{name}"
         listed[name] = {"command": str(program), "args": [], "env": env}
@@ -130,7 +141,7 @@ def _write_site(data: StandIn, site: Path) -> None:
     """Write a shop: a page that lists products with links, and a page for each of them."""
     for session in range(SESSIONS):
         rows = []
-        for at in range(30):
+        for at in range(250):
             name, price = f"{data.noun().title()} {data.hex(4)}", data.chance.randint(5, 900)
             page = f"product-{session}-{at}.html"
             rows.append(f"<tr><td><a href='{page}'>{name}</a></td><td>{price} EUR</td><td>{data.title()}</td></tr>")
@@ -193,7 +204,12 @@ def _tables(data: StandIn) -> str:
         "id int primary key, customer text, email text, external_id uuid, created_at timestamptz, updated_at timestamptz,"
         " deleted_at timestamptz, status text, cents int, currency text, note text, meta jsonb"
     )
-    return f"CREATE TABLE orders ({columns}); INSERT INTO orders VALUES {', '.join(rows)};"  # noqa: S608 (our own rows)
+    others = (
+        "CREATE TABLE customers (id int primary key, name text not null, email text unique, created_at timestamptz default now());"
+        "CREATE TABLE refunds (id int primary key, order_id int references orders(id), cents int not null, reason text);"
+        "CREATE INDEX orders_by_customer ON orders (customer, created_at);"
+    )
+    return f"CREATE TABLE orders ({columns}); INSERT INTO orders VALUES {', '.join(rows)}; {others}"  # noqa: S608 (our own rows)
 
 
 async def _work(data: StandIn, session: int, site: str, ask: Ask) -> None:
@@ -276,11 +292,22 @@ async def _database(data: StandIn, ask: Ask) -> None:
     rows = await ask("query", sql="SELECT * FROM orders ORDER BY created_at DESC LIMIT 40")
     order = _pick(data, r'"id": (\d+)', rows)
     await ask("query", sql=f"SELECT * FROM orders WHERE id = {order}")  # noqa: S608 (a number of our own)
+    schema = _pick(data, r"'schema_name': '(public)'", await ask("list_schemas"))
+    table = _pick(data, r"'name': '(\w+)'", await ask("list_objects", schema_name=schema))
+    await ask("get_object_details", schema_name=schema, object_name=table)
+    rows = await ask("execute_sql", sql="SELECT * FROM orders ORDER BY cents DESC LIMIT 30")
+    found = _pick(data, r"'external_id': UUID\('([\w-]+)'\)", rows)
+    await ask("execute_sql", sql=f"SELECT * FROM orders WHERE external_id = '{found}'")  # noqa: S608 (our own)
+    await ask(
+        "explain_query", sql="SELECT * FROM orders JOIN refunds ON refunds.order_id = orders.id ORDER BY customer"
+    )
 
 
 async def _browser(data: StandIn, session: int, site: str, ask: Ask) -> None:
     await ask("browser_navigate", url=f"{site}/index{session}.html")
-    link = _pick(data, r"/url: (product-[\w-]+\.html)", await ask("browser_snapshot"))
+    # People choose from what stands at the top of a long list.
+    shown = (await ask("browser_snapshot")).partition(f"product-{session}-80.html")[0]
+    link = _pick(data, r"/url: (product-[\w-]+\.html)", shown)
     await ask("browser_navigate", url=f"{site}/{link}")
     shown = await ask("browser_snapshot")
     button = re.search(r'button "Add to basket" \[ref=(\w+)\]', shown)

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (a tool's fields stand in few lines)
-"""Write config/presets/servers/*.json with `suggest`: `python -m benchmarks.make_presets [--folder DIR]`.
+"""Write config/presets/servers/*.json with `suggest`: `python -m benchmarks.make_presets [NAME...] [--folder DIR]`.
 
 Most are made from recordings of the real server packages in front of stand-ins of their services (a first run of
 `benchmarks.learning_services`), those of azure-devops, pagerduty and trello and a few tools of github from the corpora.
@@ -15,6 +15,7 @@ import gzip
 import json
 import tempfile
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,7 +38,7 @@ PLACE: Final = ROOT / "config" / "presets" / "servers"
 RECORDED: Final = ROOT / "tests" / "learning" / "recorded" / "presets.2026-11-17.jsonl.gz"
 TARGET: Final = 0.95  # more than can be reached, so that all steps are tried
 # The servers that a preset is for, and the fields that answer what is asked of each tool.
-RECORDED_TOOLS: Final[Mapping[str, tuple[list[str], Mapping[str, str]]]] = {
+RECORDED_TOOLS: Final[Mapping[str, tuple[list[str], Mapping[str, str | dict[str, str]]]]] = {
     "github": (
         ["github*"],
         {
@@ -119,6 +120,34 @@ RECORDED_TOOLS: Final[Mapping[str, tuple[list[str], Mapping[str, str]]]] = {
             "pods_list_in_namespace": "[].NAMESPACE NAME READY STATUS RESTARTS AGE NODE IP",
         },
     ),
+    # Not `query` and `execute_sql`: their rows are those of your own tables, and have no field that all have.
+    "postgres": (
+        ["*postgres*"],
+        {
+            "list_schemas": "[].schema_name",
+            "list_objects": "[].name type",
+            "get_object_details": "columns[].column columns[].data_type columns[].is_nullable columns[].default constraints[].name constraints[].type constraints[].columns indexes[].definition",
+        },
+    ),
+    # Texts without fields: what stands in them is asked for by patterns.
+    "playwright": (
+        ["*playwright*"],
+        {
+            "browser_snapshot": {"Which page is it?": "^- Page URL: (.+)", "What is its title?": "^- Page Title: (.+)"},
+        },
+    ),
+    "sentry": (
+        ["*sentry*"],
+        {
+            "get_sentry_resource": {
+                "Which issue is it?": r"^# Issue (\S+)",
+                "What happened, how often, to whom?": r"^\*\*(?:Description|Culprit|Status|Occurrences|Users Impacted)\*\*: (.+)",
+                "Where did it happen?": r'Most Relevant Frame:\*\*\n.+\n +File "(.+?)", line',
+                "In which event, environment and release?": r"^\*\*(?:Event ID|environment|release)\*\*: (.+)",
+                "Where does a person read on?": r"^\*\*URL\*\*: (.+)",
+            },
+        },
+    ),
 }  # fmt: skip
 # From the corpora: the servers, and the payloads that were recorded of their tools.
 CORPUS_TOOLS: Final[Mapping[str, tuple[list[str], list[str]]]] = {
@@ -129,24 +158,30 @@ CORPUS_TOOLS: Final[Mapping[str, tuple[list[str], list[str]]]] = {
 }
 
 
-def from_recordings(server: str, tools: Mapping[str, str], calls: list[ToolCall]) -> dict[str, Any]:
-    """Make the rules of a server's tools from recorded calls."""
+def from_recordings(tools: Mapping[str, str | dict[str, str]], calls: list[ToolCall], usage: Usage) -> dict[str, Any]:
+    """Make the rules of a server's tools from its recorded calls."""
     overrides: dict[str, Any] = {}
-    for tool, fields in tools.items():
-        own = [replace(call, tool=tool) for call in calls if call.server == server and _own_name(call) == tool]
-        prefix = "[]." if fields.startswith("[].") else ""
-        paths = [path if path.startswith(prefix) else prefix + path for path in fields.split()]
-        answers = [{"question": f"What is at {path}?", "path": path} for path in paths]
+    for tool, asked in tools.items():
+        answers = _questions(asked)
         traffic = TrafficStatistics()
-        for call in own:
-            traffic.add(call, Usage())
+        for call in (one for one in calls if one.tool == tool):
+            # What was used later is known for texts by the calls alone; of data it is said which fields answer.
+            traffic.add(call, usage if isinstance(asked, dict) else Usage())
         (found,) = suggest(traffic, config={"tool_overrides": {tool: {"answers": answers}}}, target=TARGET)
-        if found.rules and found.after < found.now:
+        if found.rules and (found.after < found.now or "prune" in found.override):
             overrides[tool] = {**found.override, "answers": answers}
             print(f"  {tool}: {found.before:,} tokens as sent, {found.now:,} shaped, {found.after:,} with the preset")
         else:
             print(f"  {tool}: nothing to leave out")
     return overrides
+
+
+def _questions(asked: str | dict[str, str]) -> list[dict[str, str]]:
+    if isinstance(asked, dict):
+        return [{"question": question, "pattern": pattern} for question, pattern in asked.items()]
+    prefix = "[]." if asked.startswith("[].") else ""
+    paths = [path if path.startswith(prefix) else prefix + path for path in asked.split()]
+    return [{"question": f"What is at {path}?", "path": path} for path in paths]
 
 
 def from_corpus(wanted: list[str]) -> dict[str, Any]:
@@ -174,26 +209,27 @@ def _saves(payload: corpus.Payload, override: dict[str, Any]) -> bool:
     return with_rules < without
 
 
-def _own_name(call: ToolCall) -> str:
-    """Return the name that the server itself gives a tool: a proxy writes the server's name before one that two have."""
-    own = call.tool.removeprefix(f"{call.server}_")
-    return own if own in RECORDED_TOOLS.get(call.server, ([], {}))[1] else call.tool
-
-
-def _recorded(run: int, folder: Path) -> list[ToolCall]:
+def _recorded(run: int, folder: Path) -> tuple[list[ToolCall], Usage]:
+    """Return the calls of a run under the names of the presets and of the tools themselves, and what they used."""
     place = folder / f"services-traffic{run}"
     traffic = place if place.exists() else record(run, folder)
-    return [one for piece in pieces(traffic) for one in read_piece(piece) if isinstance(one, ToolCall)]
+    usage, calls = Usage(), []
+    for call in (one for piece in pieces(traffic) for one in read_piece(piece) if isinstance(one, ToolCall)):
+        usage.add_call(call)
+        for name, (servers, tools) in RECORDED_TOOLS.items():
+            # A proxy writes the server's name before that of a tool that two servers have.
+            own = call.tool.removeprefix(f"{call.server}_")
+            if own in tools and any(fnmatchcase(call.server, pattern) for pattern in servers):
+                calls.append(replace(call, server=name, tool=own))
+    return calls, usage
 
 
 def keep_for_tests(calls: list[ToolCall]) -> None:
     """Keep one call of each tool that a preset has rules for."""
     kept: dict[tuple[str, str], bytes] = {}
     for call in calls:
-        tool = _own_name(call)
-        if tool in RECORDED_TOOLS.get(call.server, ([], {}))[1] and (call.server, tool) not in kept:
-            line = {"time": call.time, "server": call.server, "tool": tool, "form": "mcp", "result": call.result}
-            kept[call.server, tool] = orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+        line = {"time": call.time, "server": call.server, "tool": call.tool, "form": "mcp", "result": call.result}
+        kept.setdefault((call.server, call.tool), orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
     RECORDED.parent.mkdir(parents=True, exist_ok=True)
     RECORDED.write_bytes(gzip.compress(b"".join(kept[key] for key in sorted(kept)), mtime=0))
 
@@ -201,15 +237,20 @@ def keep_for_tests(calls: list[ToolCall]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "shaping-learning")
-    folder = parser.parse_args().folder
+    parser.add_argument("names", nargs="*", help="the presets to write; all where none is named")
+    given = parser.parse_args()
+    folder = given.folder
     folder.mkdir(parents=True, exist_ok=True)
-    calls = _recorded(1, folder)
+    calls, usage = _recorded(1, folder)
     PLACE.mkdir(parents=True, exist_ok=True)
-    for name in sorted({*RECORDED_TOOLS, *CORPUS_TOOLS}):
+    for name in given.names or sorted({*RECORDED_TOOLS, *CORPUS_TOOLS}):
         print(name)
         servers, tools = RECORDED_TOOLS.get(name, ([], {}))
         from_corpora, payloads = CORPUS_TOOLS.get(name, ([], []))
-        overrides = {**from_corpus(payloads), **from_recordings(name, tools, calls)}
+        overrides = {
+            **from_corpus(payloads),
+            **from_recordings(tools, [call for call in calls if call.server == name], usage),
+        }
         made = {
             "$schema": "../../response_config.schema.json",
             "servers": servers or from_corpora,
@@ -217,7 +258,7 @@ def main() -> None:
         }
         if overrides:
             (PLACE / f"{name}.json").write_text(json.dumps(made, indent=2, ensure_ascii=False) + "\n")
-    keep_for_tests(_recorded(2, folder))
+    keep_for_tests(_recorded(2, folder)[0])
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import json
 import re
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
 
 import typer
 from pydantic import BaseModel
@@ -371,7 +371,13 @@ def _signature(name: str, value: Any) -> str:
     if inspect.isclass(value) and issubclass(value, BaseModel):
         value.model_rebuild()  # a model has its signature once it is built, which the package leaves to its first use
     try:
-        written = str(inspect.signature(value))
+        signature = inspect.signature(value)
+        # What is checked besides the type is said by the page of config keys; each version of pydantic writes it anew.
+        plain = [
+            one.replace(annotation=get_args(one.annotation)[0]) if get_origin(one.annotation) is Annotated else one
+            for one in signature.parameters.values()
+        ]
+        written = str(signature.replace(parameters=plain))
     except (TypeError, ValueError):
         written = "(…)"
     # Quotes of postponed annotations, addresses of defaults and modules' names say nothing to a reader.

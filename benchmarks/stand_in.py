@@ -387,8 +387,8 @@ class StandIn:
         frames = [{"filename": f"{self.noun()}/{self.noun()}.py", "absPath": f"/app/{self.noun()}.py", "module": self.noun(),
                    "package": None, "platform": None, "instructionAddr": None, "symbolAddr": None, "function": self.noun(),
                    "rawFunction": None, "symbol": None, "lineNo": self.chance.randint(1, 400), "colNo": None, "trust": None,
-                   "context": [[at, f"    {self.noun()} = load({self.noun()})"] for at in range(10, 17)], "inApp": at > 6,
-                   "vars": {self.noun(): repr(self.noun())}} for at in range(10)]  # fmt: skip
+                   "context": [[at, f"    {self.noun()} = load({self.noun()})"] for at in range(10, 17)], "inApp": at > 70,
+                   "vars": {self.noun(): repr(self.noun())}} for at in range(80)]  # fmt: skip
         error = {"type": "ValueError", "value": issue["metadata"]["value"], "mechanism": {"type": "generic", "handled": False},
                  "threadId": None, "module": None, "stacktrace": {"frames": frames, "framesOmitted": None, "hasSystemFrames": True,
                  "registers": None}, "rawStacktrace": None}  # fmt: skip

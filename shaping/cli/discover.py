@@ -72,7 +72,10 @@ def discover(
             f"shaping, by the prices of {price.model} of {price.date}: written to the cache once, and read from it in "
             "each later turn."
         )
-    typer.echo(f"\nThe config that this traffic suggests (response_config.json):\n\n{config}")
+    if config == EMPTY:
+        typer.echo("\nIt needs no config: this traffic suggests no rules of its own.\n")
+    else:
+        typer.echo(f"\nThe config that this traffic suggests (response_config.json):\n\n{config}")
     commands = install or ["shaping proxy -- YOUR SERVER'S COMMAND, in your client's list of servers"]
     typer.echo("\n  ".join(["To install:", *commands]))
     if "opencode" in by_client:
@@ -96,9 +99,11 @@ def _transcripts(home: Path, most: int) -> dict[str, list[Transcript]]:
     found = find_transcripts(home)
     if not found:
         raise stopped(
-            f"no sessions of Claude Code, Codex, Gemini CLI or opencode in {home}", 1, code="FILE_NOT_FOUND",
-            hint="Name a folder of recordings, or another home directory with --home.",
-        )  # fmt: skip
+            f"no sessions of Claude Code, Codex, Gemini CLI or opencode in {home}; name a folder of recordings"
+            " (`shaping proxy --record DIR` makes some), or another home directory with --home",
+            1,
+            code="FILE_NOT_FOUND",
+        )
     read: dict[str, list[Transcript]] = {}
     with reading_progress() as progress:
         for client, files in found.items():

@@ -65,7 +65,7 @@ def suggest(
         return
     if output is None:
         typer.echo(written, nl=False)
-    for line in _table(chosen):
+    for line in _table(chosen, _share(target)):
         typer.echo(line, err=True)
 
 
@@ -110,7 +110,7 @@ def _row(one: ToolSuggestion) -> dict[str, Any]:
     }
 
 
-def _table(chosen: Iterable[ToolSuggestion]) -> Iterable[str]:
+def _table(chosen: Iterable[ToolSuggestion], target: float | None) -> Iterable[str]:
     rows = sorted(chosen, key=lambda one: (-one.before, one.tool))
     width = max((len(one.tool) for one in rows), default=4)
     yield f"{'tool':<{width}}  calls  tokens as sent  shaped now  with the rules"
@@ -119,3 +119,5 @@ def _table(chosen: Iterable[ToolSuggestion]) -> Iterable[str]:
     before, now, after = (sum(getattr(one, name) for one in rows) for name in ("before", "now", "after"))
     saved = f"{1 - after / before:.0%} of {before:,} tokens saved" if before else "there are no calls"
     yield f"{saved}; {1 - now / before:.0%} without these rules" if before else saved
+    if target is not None and after > (1 - target) * before:
+        yield f"{target:.0%} is out of reach: what is left was used later, or it is not known what was"

@@ -57,7 +57,7 @@ def read_result(
     """Find the data of a result, once, whichever channels it is written to; a text that is verbatim is none."""
     texts = [(index, block["text"]) for index, block in enumerate(result.get("content") or ()) if is_text(block)]
     structured = result.get("structuredContent")
-    if structured is None:
+    if structured is None or _repeats_blocks(structured, result.get("content") or ()):
         return ResultData(tuple(_to_the_letter(*text) for text in texts) if verbatim else _from_texts(texts))
     read = _to_the_letter if verbatim else _text_part
     return _from_structured(structured, texts, _says_wrapped(result, schema), read)
@@ -94,6 +94,15 @@ def _from_structured(
     wrapped = wrapped and inner is not _MISSING
     rest = [read(index, text) for index, text in texts if index not in part.blocks]
     return ResultData((part, *rest), part, wrapped)
+
+
+def _repeats_blocks(structured: Any, content: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether structured content is the content blocks again, as the SDK before 2 wraps what a tool returns."""
+    blocks = structured["result"] if _is_wrap(structured) else None
+    if not isinstance(blocks, list) or not blocks or len(blocks) != len(content):
+        return False
+    said = [{name: value for name, value in block.items() if value is not None} for block in content]
+    return all(isinstance(one, dict) and contains(block, one) for one, block in zip(blocks, said, strict=True))
 
 
 def _one_string(

@@ -23,7 +23,8 @@ PRESETS = {Path(document.file).stem: document for document in server_presets()}
 
 
 def test_each_preset_is_a_config_that_loads() -> None:
-    assert {"github", "gitlab"} <= PRESETS.keys()
+    asked = "github gitlab playwright atlassian slack notion grafana sentry kubernetes postgres"
+    assert {*asked.split()} <= PRESETS.keys()
     for document in PRESETS.values():
         config = {key: value for key, value in document.data.items() if key != "servers"}
         load(config)
@@ -63,7 +64,9 @@ def test_a_preset_keeps_its_contracts_on_other_data_than_it_was_made_from_and_co
             assert read[0] <= read[1]
 
 
-@pytest.mark.parametrize(("name", "least"), [("github", 0.2), ("slack", 0.3), ("notion", 0.25), ("kubernetes", 0.5)])
+@pytest.mark.parametrize(
+    ("name", "least"), [("github", 0.2), ("slack", 0.3), ("notion", 0.25), ("kubernetes", 0.5), ("playwright", 0.2)]
+)
 def test_a_preset_saves_on_top_of_the_profile(name: str, least: float) -> None:
     after, before = (
         sum(exact(call.text_after(Shaper({"presets": on}, watch=False))) for call in recorded(name))

@@ -22,6 +22,16 @@ def test_structured_content_and_the_text_that_mirrors_it_are_one_piece() -> None
     assert read_result({"content": [text({"a": 1})], "structuredContent": {"a": 1}}) == ResultData((piece,), piece)
 
 
+def test_structured_content_that_is_the_blocks_again_is_read_from_the_blocks() -> None:
+    # As the SDK before 2 answers for a tool that returns list[TextContent].
+    text = {"type": "text", "text": "[{'name': 'orders', 'type': 'BASE TABLE'}, {'name': 'refunds', 'type': 'VIEW'}]"}
+    again = {"result": [{**text, "annotations": None, "_meta": None}]}
+    (part,) = read_result({"content": [text], "structuredContent": again}).parts
+    assert part.value == [{"name": "orders", "type": "BASE TABLE"}, {"name": "refunds", "type": "VIEW"}]
+    other = {"result": [{"type": "text", "text": "something else"}]}
+    assert len(read_result({"content": [text], "structuredContent": other}).parts) == 2
+
+
 def test_text_beside_structured_content_that_says_something_else_is_a_piece_of_its_own() -> None:
     piece = DataPart({"a": 1}, (1,))
     prose = DataPart("Found one.", (0,), prose=True)
