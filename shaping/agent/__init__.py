@@ -1,4 +1,4 @@
-"""The agent's side: what to do next with a response, in whatever dialect it comes."""
+"""The agent's side: what to do next with a response in any dialect."""
 
 from shaping.agent.caller import Caller, Memory, take
 from shaping.agent.interpret import (

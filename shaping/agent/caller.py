@@ -1,4 +1,4 @@
-"""A callable whose responses are acted on: retried, refreshed, redirected and paged until there is a result."""
+"""Call a tool until there is a result: retry, refresh credentials, follow redirects, fetch pages."""
 
 from __future__ import annotations
 
@@ -41,36 +41,36 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Step: TypeAlias = Callable[[], Any]
-Conversation: TypeAlias = Generator[Step, Any, T]
+Steps: TypeAlias = Generator[Step, Any, T]
 
 
-async def drive(conversation: Conversation[T], *, awaits: bool = True) -> T:
-    """Take every step as it comes; a fault goes back into the conversation, which may know what to do."""
+async def run_steps(steps: Steps[T], *, awaits: bool = True) -> T:
+    """Run each step that the generator yields; the exception of a step is raised inside the generator."""
     try:
-        step = next(conversation)
+        step = next(steps)
         while True:
             try:
                 outcome = step()
                 outcome = await outcome if awaits and inspect.isawaitable(outcome) else outcome
-            except Exception as fault:  # noqa: BLE001  it is thrown again where the step was asked for
-                step = conversation.throw(fault)
+            except Exception as fault:  # noqa: BLE001  it is raised again inside the generator
+                step = steps.throw(fault)
             else:
-                step = conversation.send(outcome)
+                step = steps.send(outcome)
     except StopIteration as end:
         return cast("T", end.value)
 
 
-def drive_sync(conversation: Conversation[T]) -> T:
-    """Take every step of a conversation in which nothing is awaited, so that it ends with the first send."""
+def run_steps_sync(steps: Steps[T]) -> T:
+    """Run steps of which none is awaited, so that the coroutine ends with the first send."""
     try:
-        drive(conversation, awaits=False).send(None)
+        run_steps(steps, awaits=False).send(None)
     except StopIteration as end:
         return cast("T", end.value)
-    raise RuntimeError("a conversation without anything to await was suspended")
+    raise RuntimeError("steps without anything to await were suspended")
 
 
 def is_async(call: Callable[..., Any]) -> bool:
-    """Whether calling this gives something to await, as far as can be told before."""
+    """Whether a callable is async, as far as its type shows."""
     while isinstance(call, functools.partial):
         call = call.func
     return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
@@ -120,7 +120,7 @@ class Caller:
 
     call: Callable[..., Any]
     refresh: Callable[[], Any] | None = None  # gets a new token where the old one expired
-    cache: Callable[..., Any] | None = None  # gives the last data of the same arguments
+    cache: Callable[..., Any] | None = None  # returns the last data for the same arguments
     redirect: Callable[[str], Any] | None = None  # runs a command as it is given
     page: Callable[..., Any] | None = None  # called with the cursor and the arguments; else `call` with `cursor=`
     memory: Memory | None = None
@@ -135,8 +135,8 @@ class Caller:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call until there is a decision that needs no further call: a Decision, or an awaitable of one."""
-        conversation = _Attempt(self, args, kwargs).converse()
-        return drive(conversation) if is_async(self.call) else drive_sync(conversation)
+        steps = _Attempt(self, args, kwargs).steps()
+        return run_steps(steps) if is_async(self.call) else run_steps_sync(steps)
 
 
 @dataclass(slots=True)
@@ -151,14 +151,14 @@ class _Attempt:
     cursors: set[str] = field(default_factory=set)
     commands: list[str] = field(default_factory=list)
 
-    def converse(self) -> Conversation[Decision]:
+    def steps(self) -> Steps[Decision]:
         ask = self._first()
         while True:
             decision = yield from self._ask(ask)
-            following = yield from self._act(decision, ask)
-            if not callable(following):
-                return following
-            ask = following
+            next_call = yield from self._act(decision, ask)
+            if not callable(next_call):
+                return next_call
+            ask = next_call
 
     def _first(self) -> Step:
         """Make the call, or in its place the command that it is known to have become."""
@@ -167,7 +167,7 @@ class _Attempt:
             return partial(caller.call, *self.args, **self.kwargs)
         self.commands.append(name)
         moved = caller.memory.recall(name) if caller.memory else name
-        # The replacement is run as text, so a call whose arguments are not in its name is made as it is.
+        # The replacement is run as text: a call with arguments that are not in its name is not replaced.
         if moved == name or caller.redirect is None or self._values_outside(name):
             return partial(caller.call, *self.args, **self.kwargs)
         self.commands.append(moved)
@@ -178,7 +178,7 @@ class _Attempt:
             return self.caller.command(*self.args, **self.kwargs)
         return self.args[0] if self.args and isinstance(self.args[0], str) else None
 
-    def _ask(self, ask: Step) -> Conversation[Decision]:
+    def _ask(self, ask: Step) -> Steps[Decision]:
         try:
             result = yield ask
         except ToolError as error:
@@ -193,8 +193,8 @@ class _Attempt:
             exit_codes=self.caller.exit_codes,
         )
 
-    def _act(self, decision: Decision, ask: Step) -> Conversation[Decision | Step]:
-        """Do what the decision asks for; give the next call to make, or the decision that stands."""
+    def _act(self, decision: Decision, ask: Step) -> Steps[Decision | Step]:
+        """Carry out a decision; return the next call to make, or the final decision."""
         caller = self.caller
         match decision:
             case Retry(after=after, error=error):
@@ -215,7 +215,7 @@ class _Attempt:
                 data = yield partial(caller.cache, *self.args, **self.kwargs)
                 return UseData(data, warnings=decision.warnings, updates=decision.updates)
             case NextPage():
-                return self._turn(decision)
+                return self._next_page(decision)
             case UseData(data=data):
                 return replace(decision, data=merge([*self.pages, data]))
             case _:
@@ -238,17 +238,17 @@ class _Attempt:
         return partial(redirect, decision.command)
 
     def _remember(self, memory: Memory, command: str) -> None:
-        """Record the form that has moved, unless the new command holds arguments that this call's name does not."""
+        """Record a permanent redirect, unless the new command has arguments that this call's name does not have."""
         old = self.commands[-1]
         if not self._values_outside(old).intersection(command.split()):
             memory.remember(old, command)
 
     def _values_outside(self, name: str) -> set[str]:
-        """Return the call's arguments that its name does not hold, as text."""
+        """Return, as text, the call's arguments that are not in its name."""
         values = (str(value) for value in (*self.args, *self.kwargs.values()))
         return {value for value in values if value not in name}
 
-    def _turn(self, decision: NextPage) -> Decision | Step:
+    def _next_page(self, decision: NextPage) -> Decision | Step:
         self.pages.append(decision.data)
         if decision.cursor in self.cursors or len(self.pages) >= self.caller.max_pages:
             return UseData(
@@ -296,13 +296,13 @@ class Memory:
 
     def recall(self, command: str) -> str:
         """Return the command to run in place of this one, with its arguments: itself, unless its form has moved."""
-        moved = self._heal(self._read())
+        moved = self._merge_into_file(self._read())
         seen, current = {command}, command
-        while (following := _moved(current, moved)) is not None:
-            if following in seen or len(seen) > MAX_HOPS:
+        while (replacement := _moved(current, moved)) is not None:
+            if replacement in seen or len(seen) > MAX_HOPS:
                 return command
-            seen.add(following)
-            current = following
+            seen.add(replacement)
+            current = replacement
         return current
 
     def remember(self, old: str, new: str) -> bool:
@@ -315,15 +315,15 @@ class Memory:
         if old == new or self.recall(new) == old or _options(new) - _options(old):
             return False
         self._learned[old] = new
-        self._heal(self._read())
+        self._merge_into_file(self._read())
         return True
 
     def known(self) -> dict[str, str]:
         """Return every move that is remembered."""
         return {**self._read(), **self._learned}
 
-    def _heal(self, stored: dict[str, str]) -> dict[str, str]:
-        """Write what this memory has learned and the file does not hold."""
+    def _merge_into_file(self, stored: dict[str, str]) -> dict[str, str]:
+        """Write the redirects that are not in the file yet."""
         whole = {**stored, **self._learned}
         if whole != stored:
             # A memory that cannot be written is a shorter one, not a failed call.
@@ -344,7 +344,7 @@ class Memory:
 
 
 def _forms(old: str, new: str) -> tuple[str, str]:
-    """Take away the words that both commands end with."""
+    """Remove the words that both commands end with."""
     before, after = old.split(), new.split()
     while len(before) > 1 and len(after) > 1 and before[-1] == after[-1]:
         before.pop()

@@ -36,7 +36,7 @@ class WireReading:
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def flag(self, name: str) -> bool:
-        """Whether meta says so; anything but true does not."""
+        """Whether a member of meta is true."""
         return self.meta.get(name) is True
 
     @property
@@ -117,7 +117,7 @@ def _read(wire: Mapping[str, Any], form: Form) -> WireReading:
 
 
 def _mcp(wire: Mapping[str, Any]) -> WireReading:
-    """Read an MCP result, whose payload may itself be one of the forms that cannot be mistaken for data."""
+    """Read an MCP result, whose payload may itself be an envelope."""
     outer = _mapping(wire.get("_meta"))
     meta = {**outer, **_mapping(outer.get("shaping"))}
     payload = wire.get("structuredContent")
@@ -127,7 +127,7 @@ def _mcp(wire: Mapping[str, Any]) -> WireReading:
         _read(payload, recognise_form(payload)) if isinstance(payload, Mapping) else WireReading("none", data=payload)
     )
     if wire.get("isError") is True:
-        # Beside the text stands what it leaves out for the model's sake: whether to retry, and the phase.
+        # `_meta` has what the text for the model leaves out: whether to retry, and the phase.
         stated = lenient_error(outer.get("shaping/error")) or inner.error or lenient_error(meta.get("error"))
         return WireReading("mcp", ok=False, error=stated or lenient_error(payload), meta=meta)
     if inner.form in {"invariant", "flat", "sourced", "lean"}:
@@ -161,7 +161,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecisionBase:
-    """What the response said beside its outcome."""
+    """The warnings of a response, which every decision carries."""
 
     warnings: tuple[str, ...] = ()
     updates: tuple[str, ...] = ()  # the warnings that announce an end: change the call in a later session
@@ -179,7 +179,7 @@ class UseData(DecisionBase):
 
 @dataclass(frozen=True, slots=True)
 class UseCache(DecisionBase):
-    """Nothing has changed: act on what the last response held."""
+    """Nothing has changed: use the data of the last response."""
 
     action: Literal["use_cache"] = field(default="use_cache", init=False)
 
@@ -239,7 +239,7 @@ class GiveUp(DecisionBase):
 
 @dataclass(frozen=True, slots=True)
 class Malformed(DecisionBase):
-    """The response breaks its own contract: do not act on it, tell someone."""
+    """The response breaks its own contract: do not act on it, report it."""
 
     reason: str
     action: Literal["malformed"] = field(default="malformed", init=False)
@@ -258,7 +258,7 @@ Decision: TypeAlias = (
 )
 
 
-Attempts: TypeAlias = Mapping[str, int] | int  # the retries so far, by code or of whatever code
+Attempts: TypeAlias = Mapping[str, int] | int  # the retries so far, by code or in all
 
 MAX_RETRIES = 3  # of one code, as long as nothing has changed in between
 DEFAULT_WAIT = 1.0
@@ -355,7 +355,7 @@ def _retries(attempts: Attempts, *spellings: str) -> int:
 
 
 def _retryable(error: ErrorDetail, code: str, exited: ExitCode | None, state_changing: bool) -> bool:
-    """Whether a repetition may help: by what the response says, else by its exit code, else by the registry."""
+    """Whether a retry may help: by the response, else by the exit code, else by the registry."""
     known = registry.find(code)
     if state_changing and error.phase != "validation" and _may_have_acted(known):
         return False
@@ -381,7 +381,7 @@ def _wait(error: ErrorDetail, code: str, exited: ExitCode | None) -> float:
 
 
 def _from_exit(exited: ExitCode | None, wire: Any) -> ErrorDetail:
-    """Make the error that an exit code alone tells; what a failing command printed is all there is to say about it."""
+    """Make the error for an exit code without an envelope; its message is the output of the command."""
     name = exited.name if exited and exited.name else "GENERAL_ERROR"
     printed = wire[:2000].strip() if isinstance(wire, str) else ""
     message = printed or (f"the command exited with {exited.number}" if exited else "the response says it failed")

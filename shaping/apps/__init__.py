@@ -70,7 +70,7 @@ class CallOptions:
 
     @property
     def profile(self) -> str | None:
-        """The profile that is asked for."""
+        """The profile that the options choose."""
         return "debug" if self.debug else "standard" if self.verbose else None
 
 
@@ -153,7 +153,7 @@ def manifest_of(
 
 
 def leaf_commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the commands that are no groups, each with the words that call it."""
+    """Yield the commands that are not groups, each with its path."""
     if not hasattr(command, "commands"):
         yield path, command
         return
@@ -274,7 +274,7 @@ def shape_typer(
     version: str | None = None,
     exit_codes: ExitTable | None = None,
 ) -> Any:
-    """Shape a Typer application and return the command to call instead; the options are those of `shape_click`."""
+    """Shape a Typer application and return the command to call instead; takes the options of `shape_click`."""
     command: Any = typer.main.get_command(app)
     described = ShapedApp(name or command.name or "app", shaper, renamed or {}, version, exit_codes)
     if hasattr(command, "commands"):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from shaping.shaper import Shaper
 
 
-class Printed(io.TextIOWrapper):
+class CapturedOutput(io.TextIOWrapper):
     """A stream that keeps what is printed: as text, as bytes, or by a child process that writes to its descriptor.
 
     What is printed beside an answer, which goes to `answers`, is for standard error.
@@ -46,7 +46,7 @@ class Printed(io.TextIOWrapper):
     def __init__(self, answers: TextIO | None = None) -> None:
         try:
             self._file: Any = TemporaryFile(buffering=0)  # noqa: SIM115 (closed with this stream)
-        except OSError:  # where nothing can be written, text and bytes can still be kept
+        except OSError:  # no temporary directory: text and bytes can still be captured
             self._file = io.BytesIO()
         # Unbuffered, as what another program writes comes between what is written here.
         super().__init__(self._file, encoding="utf-8", errors="backslashreplace", newline="", write_through=True)
@@ -58,25 +58,25 @@ class Printed(io.TextIOWrapper):
         return str(self._file.read(), errors="replace")
 
     def __del__(self) -> None:
-        # Not before: a log that the command has begun may hold on to it.
+        # Not before: a logger of the command may still use it.
         self._file.close()
 
 
 @contextmanager
 def answers_only() -> Iterator[None]:
     """Keep standard output for answers; where there is none, what was printed is the output, as of `--help`."""
-    answers, printed = sys.stdout, Printed(sys.stdout)
+    answers, captured = sys.stdout, CapturedOutput(sys.stdout)
     try:
-        with redirect_stdout(printed):
+        with redirect_stdout(captured):
             yield
     finally:
-        (sys.stderr if printed.answered else answers).write(printed.getvalue())
+        (sys.stderr if captured.answered else answers).write(captured.getvalue())
 
 
 def print_answer(text: str) -> None:
     """Write an answer to the real standard output."""
     stream: TextIO = sys.stdout
-    if isinstance(stream, Printed) and stream.answers is not None:
+    if isinstance(stream, CapturedOutput) and stream.answers is not None:
         stream.answered = True
         stream = stream.answers
     stream.write(text)
@@ -85,7 +85,7 @@ def print_answer(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AppPage:
-    """What comes next: the values as they were, where in the answer they stand, and where to go on."""
+    """The next page of an answer: its values, their path in the answer, and the cursor after them."""
 
     value: Any
     path: str
@@ -115,10 +115,10 @@ class CommandCall:
 
     def call(self, run: Callable[[], Any]) -> int:
         """Run the command, print its answer and return its exit code."""
-        printed = Printed()
-        keeps = self._options.as_json or self._options.quiet
+        captured = CapturedOutput()
+        captures = self._options.as_json or self._options.quiet
         try:
-            with redirect_stdout(printed) if keeps else nullcontext():
+            with redirect_stdout(captured) if captures else nullcontext():
                 value = _resolved(run())
         except (Exception, SystemExit, KeyboardInterrupt) as problem:
             passes = isinstance(problem, SystemExit | KeyboardInterrupt) and not self._options.as_json
@@ -126,12 +126,12 @@ class CommandCall:
                 raise
             code = _exit_code(problem)
             if code == 0:
-                return self._answer(_printed_value(printed))
-            return exit_for(problem, self._tool, self._options, self._exit_table, printed.getvalue())
+                return self._answer(_captured_value(captured))
+            return exit_for(problem, self._tool, self._options, self._exit_table, captured.getvalue())
         if value is None and self._options.as_json:
-            return self._answer(_printed_value(printed))
+            return self._answer(_captured_value(captured))
         # What it printed besides its data is talk.
-        sys.stderr.write("" if self._options.quiet else printed.getvalue())
+        sys.stderr.write("" if self._options.quiet else captured.getvalue())
         return 0 if value is None else self._answer(value)
 
     def next_page(self) -> int:
@@ -141,12 +141,12 @@ class CommandCall:
             found = next_page(self._shaper, ref, cursor, self._options.limit)
         except ToolError as problem:
             return exit_for(problem, self._tool, self._options, self._exit_table)
-        # Paths start at the top, so they fit only pages of what stands there.
+        # Paths start at the top of the answer, so they apply only to pages of its top level.
         request = Overrides(fields=None if found.path else self._fields, dialect="invariant")
         plan = self._shaper.plan(self._tool, surface="command", profile=self._options.profile, request=request)
-        # A page has its size already; cut once more, it would say where that cut goes on and not where the page does.
+        # A page has its size already: a second cut would replace the page's cursor by its own.
         plan = replace(plan, max_tokens=None, max_items=None, max_string=None)
-        shaped = self._shaper.shape_by(plan, found.value, CallContext(page="", cursor=found.cursor, **self._about()))
+        shaped = self._shaper.shape_by(plan, found.value, CallContext(page="", cursor=found.cursor, **self._metadata()))
         self._print(shaped.envelope, ref)
         return 0
 
@@ -156,24 +156,24 @@ class CommandCall:
         return None if given is None else tuple(path.strip() for path in given.split(","))
 
     def _answer(self, value: Any) -> int:
-        value, missed = self._looked_for(value)
+        value, missing = self._with_missing_fields(value)
         shaped = self._shaper.shape(
             value,
             tool=self._tool,
             surface="command",
             profile=self._options.profile,
             request=Overrides(fields=self._fields, max_items=self._options.limit, dialect="invariant"),
-            warnings=missed,
+            warnings=missing,
             as_json=True,
-            **self._about(),
+            **self._metadata(),
         )
         if not self._options.as_json and not self._options.quiet:
-            sys.stderr.write("".join(f"{warned.message}\n" for warned in missed))
+            sys.stderr.write("".join(f"{warned.message}\n" for warned in missing))
         envelope = shaped.envelope
         self._print(envelope, envelope.meta.ref or (shaped.ref if envelope.meta.truncated else None))
         return 0
 
-    def _looked_for(self, value: Any) -> tuple[Any, tuple[Warned, ...]]:
+    def _with_missing_fields(self, value: Any) -> tuple[Any, tuple[Warned, ...]]:
         """Return the value, with a warning for each requested field that is missing."""
         if self._fields is None:
             return value, ()
@@ -181,7 +181,7 @@ class CommandCall:
         private = self._shaper.plan(self._tool, surface="command").private
         return data, tuple(unmatched(data, self._fields, private))
 
-    def _about(self) -> dict[str, Any]:
+    def _metadata(self) -> dict[str, Any]:
         duration = (perf_counter() - self._began) * 1000
         source = command_envelope(None, argv=(self._tool,), duration_ms=duration)
         return {"source": source, "if_none_match": self._options.etag}
@@ -200,12 +200,12 @@ class CommandCall:
             sys.stderr.write(f"there is more: --cursor {meta.cursor}\n")
 
 
-def exit_for(problem: BaseException, tool: str, options: CallOptions, exit_table: ExitTable, printed: str = "") -> int:
+def exit_for(problem: BaseException, tool: str, options: CallOptions, exit_table: ExitTable, captured: str = "") -> int:
     """Report a failure and return its exit code: the one that the command chose, or that of the error in the table."""
     detail = _detail(problem, tool, exit_table, debug=options.debug)
-    if printed and detail.details is None:
-        detail = detail.model_copy(update={"details": {"stdout": scrub("\n".join(clean_lines(printed)))}})
-    # Argument parsers exit with 2 whatever the table says.
+    if captured and detail.details is None:
+        detail = detail.model_copy(update={"details": {"stdout": scrub("\n".join(clean_lines(captured)))}})
+    # Argument parsers always exit with 2, so the table decides.
     code = (None if _is_usage(problem) else _exit_code(problem)) or exit_code_for(detail, exit_table)
     if options.as_json:
         _write(command_envelope(None, exit_code=code, argv=(tool,), error=detail), debug=options.debug)
@@ -255,9 +255,9 @@ def _resolved(value: Any) -> Any:
     return asyncio.run(awaited())
 
 
-def _printed_value(printed: Printed) -> Any:
+def _captured_value(captured: CapturedOutput) -> Any:
     """Return what a command printed instead of returning it: data where it is JSON, else text."""
-    text = printed.getvalue()
+    text = captured.getvalue()
     found = parse(text, ("json", "lines"))
     return {"text": "\n".join(clean_lines(text))} if found is None else found.value
 

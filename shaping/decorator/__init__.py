@@ -27,7 +27,7 @@ P = ParamSpec("P")
 Form = Literal["envelope", "text", "content_and_artifact"]
 _OPTIONS = frozenset({"tool", "profile", "config", "shaper", "if_none_match", "state_changing", "form", "codes"})
 _PAIR = 2  # a content and its artifact
-# Whether a decorated function is being called: of several inside each other, the outermost speaks to the framework.
+# Whether a decorated function is running: of nested ones only the outermost answers the framework.
 _RUNNING: ContextVar[bool] = ContextVar("shaping_running", default=False)
 
 
@@ -100,9 +100,9 @@ class DecoratedTool:
         self.form = form
         self.codes = tuple(codes)
         self.yields = inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner)
-        self.pinned: Overrides | None = None  # the dialect that a framework was told when it registered the tool
+        self.pinned: Overrides | None = None  # the dialect that a framework advertises since it registered the tool
         self.under_mcp_sdk = False  # whether the SDK has registered the tool
-        self.advertises = False  # whether a framework was told by the annotation what data comes
+        self.advertises = False  # whether a framework has derived a schema from the annotation
         self._config = config
         self._shaper = shaper
 
@@ -120,7 +120,7 @@ class DecoratedTool:
         return self.shaper.plan(self.name, default_profile=self.profile, request=self.pinned)
 
     def registered(self, generator: Any) -> None:
-        """Note that a framework has asked for the schema of the answers, with a schema generator of its own.
+        """Note that a framework derives a schema of the answers, with a schema generator of its own.
 
         It advertises the dialect of now once, and would refuse answers in another.
         """
@@ -129,16 +129,16 @@ class DecoratedTool:
         if self.pinned is None:
             self.pinned = Overrides(dialect=self.plan().dialect)
 
-    def tag_in(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-        """Return the tag the caller holds among the arguments."""
+    def etag_in(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+        """Return the etag that the caller sends among the arguments."""
         if self.if_none_match is None:
             return None
         try:
             bound = inspect.signature(self.function).bind_partial(*args, **kwargs)
         except TypeError:  # a wrong call, which the function itself refuses
             return None
-        tag = bound.arguments.get(self.if_none_match)
-        return tag if isinstance(tag, str) else None
+        etag = bound.arguments.get(self.if_none_match)
+        return etag if isinstance(etag, str) else None
 
 
 def _name_of(function: Any) -> str:
@@ -147,14 +147,14 @@ def _name_of(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-class Run:
-    """One call of a decorated function: the clock, what the tool notes, and how it ends."""
+class DecoratedCall:
+    """One call of a decorated function: the tool's notes, its result or error, and the shaped answer."""
 
-    __slots__ = ("error", "nested", "notes", "result", "running", "tag", "tool")
+    __slots__ = ("error", "etag", "nested", "notes", "result", "running", "tool")
 
     def __init__(self, tool: DecoratedTool, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> None:
         self.tool = tool
-        self.tag = tool.tag_in(args, kwargs or {})
+        self.etag = tool.etag_in(args, kwargs or {})
         self.notes = CallNotes()
         self.nested = _RUNNING.get()
         self.result: Any = None
@@ -166,7 +166,7 @@ class Run:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        """Stop collecting notes; whatever a tool raises becomes a coded error."""
+        """Stop collecting notes; an exception of the tool becomes a coded error."""
         self.notes.__exit__()
         try:  # noqa: SIM105 (every call comes by here, and suppress() takes longer than all of it)
             _RUNNING.reset(self.running)
@@ -175,8 +175,8 @@ class Run:
         self.error = error if isinstance(error, Exception) else None
         return self.error is not None
 
-    def take(self, result: Any) -> None:
-        """Keep what the function returned; an iterator is read here, so that what it raises is this tool's error."""
+    def set_result(self, result: Any) -> None:
+        """Set what the function returned; an iterator is read here, so that its exception is this tool's error."""
         reads = hasattr(type(result), "__next__") and self.tool.shaper.mode == "on"
         self.result = list(result) if reads else result
 
@@ -191,7 +191,7 @@ class Run:
             content, artifact = result
             shaped = self._shape(content)
             return self._failed(shaped, None) if shaped.failed else (shaped.text, artifact)
-        content = as_content(result, tool, self._about(), nested=self.nested)
+        content = as_content(result, tool, self._metadata(), nested=self.nested)
         if content is not None:
             return content
         shaped = self._shape(result)
@@ -214,10 +214,10 @@ class Run:
         reported = report_error(shaped, error, self.tool, nested=self.nested)
         return marked(shaped, None) if reported is None else reported
 
-    def _about(self) -> dict[str, Any]:
-        """Return what is known of the call: the tool's notes, and the tag that the caller holds."""
-        tag = {} if self.tag is None else {"if_none_match": self.tag}
-        return {**self.notes.about(), **tag}
+    def _metadata(self) -> dict[str, Any]:
+        """Return the metadata of the call: the tool's notes, and the caller's etag."""
+        etag = {} if self.etag is None else {"if_none_match": self.etag}
+        return {**self.notes.about(), **etag}
 
     def _shape(self, value: Any, error: ErrorDetail | None = None) -> Shaped:
         tool = self.tool
@@ -228,7 +228,7 @@ class Run:
             request=tool.pinned if tool.pinned is not None and inside_mcp(tool) else None,
             error=error,
             as_json=tool.form == "envelope",
-            **self._about(),
+            **self._metadata(),
         )
 
 
@@ -273,25 +273,27 @@ def _wrapper(function: Any, tool: DecoratedTool) -> Callable[..., Any]:
 
 def _plain(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
-        with Run(tool, args, kwargs) as run:
-            run.take(function(*args, **kwargs))
-        return _awaited(run) if hasattr(type(run.result), "__await__") else run.answer()
+        with DecoratedCall(tool, args, kwargs) as decorated_call:
+            decorated_call.set_result(function(*args, **kwargs))
+        return (
+            _awaited(decorated_call) if hasattr(type(decorated_call.result), "__await__") else decorated_call.answer()
+        )
 
     return call
 
 
-async def _awaited(run: Run) -> Any:
+async def _awaited(decorated_call: DecoratedCall) -> Any:
     """Answer for a plain function that returned something to await."""
-    with run:
-        run.take(await run.result)
-    return run.answer()
+    with decorated_call:
+        decorated_call.set_result(await decorated_call.result)
+    return decorated_call.answer()
 
 
 def _coroutine(function: Callable[..., Awaitable[Any]], tool: DecoratedTool) -> Callable[..., Awaitable[Any]]:
     async def call(*args: Any, **kwargs: Any) -> Any:
-        with Run(tool, args, kwargs) as run:
-            run.take(await function(*args, **kwargs))
-        return run.answer()
+        with DecoratedCall(tool, args, kwargs) as decorated_call:
+            decorated_call.set_result(await function(*args, **kwargs))
+        return decorated_call.answer()
 
     return call
 
@@ -302,13 +304,13 @@ def _generator(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..
         sent = None
         try:
             while True:
-                with Run(tool, args, kwargs) as run:
+                with DecoratedCall(tool, args, kwargs) as decorated_call:
                     try:
-                        run.take(next(items) if sent is None else items.send(sent))
+                        decorated_call.set_result(next(items) if sent is None else items.send(sent))
                     except StopIteration as end:
                         return end.value
-                sent = yield run.answer()
-                if run.error is not None:
+                sent = yield decorated_call.answer()
+                if decorated_call.error is not None:
                     return None
         finally:
             items.close()
@@ -322,13 +324,13 @@ def _async_generator(function: Callable[..., Any], tool: DecoratedTool) -> Calla
         sent = None
         try:
             while True:
-                with Run(tool, args, kwargs) as run:
+                with DecoratedCall(tool, args, kwargs) as decorated_call:
                     try:
-                        run.take(await (anext(items) if sent is None else items.asend(sent)))
+                        decorated_call.set_result(await (anext(items) if sent is None else items.asend(sent)))
                     except StopAsyncIteration:
                         return
-                sent = yield run.answer()
-                if run.error is not None:
+                sent = yield decorated_call.answer()
+                if decorated_call.error is not None:
                     return
         finally:
             await items.aclose()

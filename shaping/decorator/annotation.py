@@ -1,4 +1,4 @@
-"""The return annotation of a decorated function: an open type whose JSON Schema is what is really sent."""
+"""The return annotation of a decorated function: an open type with the JSON Schema of the shaped answer."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Signature(inspect.Signature):
 
     @property
     def return_annotation(self) -> Any:
-        """An open type that carries the schema of the shaped answer; empty where the function says nothing."""
+        """An open type with the schema of the shaped answer; empty where the function has no annotation."""
         if self._tool is None:
             return super().return_annotation
         declared = self.declared()
@@ -136,7 +136,7 @@ def inlined(schema: Any, definitions: dict[str, Any], inside: tuple[str, ...] = 
 def _schema(tool: DecoratedTool, declared: Any) -> dict[str, Any]:
     plan, described = tool.plan(), declared_schema(declared)
     if described.get("type") == "string":
-        described = {}  # a string may hold JSON, which goes out as the data that it is
+        described = {}  # a string may hold JSON, which is sent as data
     warn_unmatched(plan, described)
     schema = wire_schema(plan, described, nullable=tool.if_none_match is not None)
     whole: dict[str, Any] = inlined(schema, schema.get("$defs", {}))

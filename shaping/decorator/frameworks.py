@@ -45,7 +45,7 @@ def is_foreign(result: Any) -> bool:
 
 
 def _is_of_strands(result: Any) -> bool:
-    """Return whether a result is the dict by which a tool of Strands tells its status, where Strands is loaded."""
+    """Return whether a result is the dict that a Strands tool returns, where Strands is loaded."""
     return (
         type(result) is dict
         and "strands" in sys.modules
@@ -101,13 +101,13 @@ def report_error(shaped: Shaped, error: Exception | None, tool: DecoratedTool, *
         if inside_sdk(tool) and not tool.yields:
             return _sdk_result(_envelope(shaped))
     if shaped.plan.dialect == "none" or tool.form != "envelope":
-        # Bare data has no place for an error: Python's own way to tell of one is left.
+        # Bare data has no place for an error, so it is raised.
         raise _coded(shaped, error) from error
     return None
 
 
 def _log_fault(shaped: Shaped, error: Exception | None, tool: DecoratedTool) -> None:
-    """Log where a tool's code is at fault, for whoever runs it: its caller is only told that it is."""
+    """Log an exception in a tool's own code, which its caller gets only as INTERNAL_ERROR."""
     if error is None or isinstance(error, ToolError):
         return
     if required(shaped.envelope.error).code == "INTERNAL_ERROR":
@@ -143,7 +143,7 @@ def _raise_in_fastmcp(shaped: Shaped, error: Exception | None) -> NoReturn:
 
 
 def _sdk_result(envelope: Any) -> Any:
-    # Raised, the SDK would put its own words before the envelope, and no program could parse it.
+    # If it were raised, the SDK would put its own text before the envelope, and no program could parse it.
     from mcp_types import CallToolResult, TextContent  # noqa: PLC0415 (an extra, loaded by now)
 
     return CallToolResult(content=[TextContent(type="text", text=orjson.dumps(envelope).decode())], is_error=True)
@@ -154,7 +154,7 @@ def mentions_content(annotation: Any) -> bool:
     return _is_kind(annotation) or any(mentions_content(part) for part in get_args(annotation))
 
 
-def as_content(value: Any, tool: DecoratedTool, about: dict[str, Any], *, nested: bool) -> Any:
+def as_content(value: Any, tool: DecoratedTool, metadata: dict[str, Any], *, nested: bool) -> Any:
     """Return content as a result of the framework's own kind, shaped; None where it is data.
 
     `about` is what is known of the call: the tool's notes, and the tag that the caller holds.
@@ -162,8 +162,8 @@ def as_content(value: Any, tool: DecoratedTool, about: dict[str, Any], *, nested
     if nested or "mcp_types" not in sys.modules or not _is_content(value) or tool.shaper.mode != "on":
         return None
     if inside_fastmcp():
-        return _for_fastmcp(value, tool, about)
-    return _for_sdk(value, tool, about) if inside_sdk(tool) and not tool.yields else None
+        return _for_fastmcp(value, tool, metadata)
+    return _for_sdk(value, tool, metadata) if inside_sdk(tool) and not tool.yields else None
 
 
 def _is_kind(kind: Any) -> bool:
@@ -176,22 +176,22 @@ def _is_content(value: Any) -> bool:
     return _is_kind(type(value))
 
 
-def _for_fastmcp(value: Any, tool: DecoratedTool, about: dict[str, Any]) -> Any:
+def _for_fastmcp(value: Any, tool: DecoratedTool, metadata: dict[str, Any]) -> Any:
     from fastmcp.tools.base import ToolResult  # noqa: PLC0415 (an extra, loaded by now)
 
     from shaping.mcp.fastmcp import tool_result, wire_result  # noqa: PLC0415 (an extra, loaded by now)
 
     given = value if isinstance(value, ToolResult) else ToolResult(content=value)
-    return tool_result(_shaped(wire_result(given), value, tool, about))
+    return tool_result(_shaped(wire_result(given), value, tool, metadata))
 
 
-def _for_sdk(value: Any, tool: DecoratedTool, about: dict[str, Any]) -> Any:
+def _for_sdk(value: Any, tool: DecoratedTool, metadata: dict[str, Any]) -> Any:
     from mcp_types import CallToolResult  # noqa: PLC0415 (an extra, loaded by now)
 
     blocks = value if isinstance(value, list | tuple) else [value]
     given = value if isinstance(value, CallToolResult) else CallToolResult(content=[_block(item) for item in blocks])
     wire = given.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return CallToolResult.model_validate(_shaped(wire, value, tool, about))
+    return CallToolResult.model_validate(_shaped(wire, value, tool, metadata))
 
 
 def _block(item: Any) -> Any:
@@ -210,10 +210,10 @@ def _block(item: Any) -> Any:
     return TextContent(type="text", text=pydantic_core.to_json(item, fallback=str).decode())
 
 
-def _shaped(wire: dict[str, Any], value: Any, tool: DecoratedTool, about: dict[str, Any]) -> dict[str, Any]:
-    shaped = tool.shaper.shape_result(wire, tool=tool.name, default_profile=tool.profile, **about)
+def _shaped(wire: dict[str, Any], value: Any, tool: DecoratedTool, metadata: dict[str, Any]) -> dict[str, Any]:
+    shaped = tool.shaper.shape_result(wire, tool=tool.name, default_profile=tool.profile, **metadata)
     if tool.advertises:
-        # A framework that was told of data by the annotation refuses an answer without.
+        # A framework that advertises a schema refuses an answer without structured content.
         data = tool.shaper.shape(value, tool=tool.name, default_profile=tool.profile, request=tool.pinned, as_json=True)
         shaped["structuredContent"] = data.value
     return shaped

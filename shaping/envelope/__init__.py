@@ -1,4 +1,4 @@
-"""One typed envelope in Python, spoken on the wire in the contract that clients already parse."""
+"""One typed envelope in Python, written on the wire in a form that clients already parse."""
 
 from shaping.envelope.dialects import DIALECTS, parse, read_wire, recognise
 from shaping.envelope.factories import (

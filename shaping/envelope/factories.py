@@ -129,7 +129,7 @@ def exit_code_for(error: ErrorDetail | None, table: ExitTable = "contract") -> i
 
 
 def _meta(kind: type[_Meta], given: dict[str, Any], own: dict[str, Any]) -> _Meta:
-    """Make a source's meta of its own members and of those that any source may have; all others are extensions."""
+    """Make a source's meta from its own members and the common ones; all others are extensions."""
     if "ok" in given:
         raise EnvelopeError("ok is derived from the outcome and cannot be set; give an error instead")
     extra = {name: given.pop(name) for name in [*given] if name not in COMMON}
@@ -155,9 +155,9 @@ _CREDENTIALS = frozenset(
 
 
 def presentable(meta: M) -> M:
-    """Return the meta for an envelope whose data has been shaped."""
+    """Return the meta for an envelope with shaped data."""
     if isinstance(meta, McpMeta):
-        # The blocks hold what the tool said before fields, budget and redaction had their say.
+        # The blocks hold the tool's answer before fields, budget and redaction were applied.
         return meta.model_copy(update={"content": (), "structured_content": None, "meta": scrub_value(meta.meta)})
     if isinstance(meta, HttpMeta):
         return meta.model_copy(

@@ -1,4 +1,4 @@
-"""The envelope: one typed answer, whatever the source and whatever the wire form; and what is known of its call."""
+"""The envelope: one typed answer for every source and wire form, with the metadata of its call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shaping.response import Listed, Omission, Warned, did_you_mean
 
 
 class _Part(BaseModel):
-    """A piece of a block: camelCase on the wire, and what a newer protocol adds is kept."""
+    """A part of a content block: camelCase on the wire; members of newer protocol versions are kept."""
 
     model_config = ConfigDict(
         frozen=True, extra="allow", alias_generator=to_camel, populate_by_name=True, defer_build=True
@@ -58,7 +58,7 @@ class AudioBlock(_Block):
 
 
 class ResourceContents(_Part):
-    """What a resource holds: text, or bytes in base64."""
+    """The contents of a resource: text, or bytes in base64."""
 
     uri: str
     mime_type: str | None = None
@@ -136,7 +136,7 @@ class UpgradeHint:
 
 
 class CommonMeta(BaseModel):
-    """What any response may say about its call, whatever its source."""
+    """The metadata that a response of any source may have."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -158,12 +158,12 @@ class CommonMeta(BaseModel):
     cursor: str | None = None
     ref: str | None = None
     upgrade_hints: tuple[UpgradeHint, ...] = ()
-    omissions: str | tuple[Omission, ...] = ()  # a list, or the one line that stands for it
+    omissions: str | tuple[Omission, ...] = ()  # a list, or one line in its place
     extensions: dict[str, Any] = Field(default_factory=dict)  # members that other frameworks add
 
     @property
     def failed(self) -> bool:
-        """Whether the source itself says that the call failed."""
+        """Whether the source reports that the call failed."""
         return False
 
 
@@ -200,7 +200,7 @@ class McpMeta(CommonMeta):
 
     @property
     def failed(self) -> bool:
-        """Whether the tool said that its answer is an error."""
+        """Whether the tool marked its answer as an error."""
         return self.is_error
 
 
@@ -227,7 +227,7 @@ Dialect: TypeAlias = Literal["lean", "flat", "sourced", "invariant", "none"]
 
 
 class MemberChoice(frozenset[str]):
-    """The optional members to send, and `excluded`, those never to send: set or not, under debug or not."""
+    """The optional members to send, and `excluded`, the members never to send, not even under debug."""
 
     excluded: frozenset[str]
 
@@ -254,7 +254,7 @@ class Envelope(BaseModel, Generic[T]):
 
     @property
     def ok(self) -> bool:
-        """Whether the call did what it was asked."""
+        """Whether the call succeeded."""
         return self.error is None and not self.meta.failed
 
     @classmethod
@@ -265,7 +265,7 @@ class Envelope(BaseModel, Generic[T]):
         return parse(wire, dialect)
 
     def render(self, dialect: Dialect = "lean", *, include: Collection[str] = (), debug: bool = False) -> Any:
-        """Write the envelope in a dialect, with the optional members asked for, or with all of them."""
+        """Write the envelope in a dialect, with the optional members in `include`, or under debug with all of them."""
         renderer = RENDER.get(dialect)
         if renderer is None:
             raise unknown_dialect(dialect)
@@ -284,7 +284,7 @@ RENDER: dict[str, Callable[[Envelope[Any], Collection[str], bool], Any]] = {}
 
 
 def unknown_dialect(name: object) -> EnvelopeError:
-    """Make the error that names the dialects, for a caller that asked for another."""
+    """Make the error for a dialect that does not exist."""
     guess = did_you_mean(nearest(str(name), sorted(RENDER)))
     return EnvelopeError(f"dialect is {name!r}; expected one of {', '.join(sorted(RENDER))}.{guess}")
 
@@ -302,12 +302,12 @@ def contradicts(error: ErrorDetail | None, meta: Meta) -> str | None:
 
 
 def may_redirect(code: str) -> bool:
-    """Whether a code stands for exit code 13; of a command's own code only the command knows."""
+    """Whether a code may carry a redirect: its exit code is 13, or it is a command's own."""
     known = registry.find(code)
     return known is None or known.exit_code == 13
 
 
-# What each source always says, by both spellings; a look-alike names a source and says none of it.
+# The members that each source always has, in both spellings; a look-alike names a source and has none of them.
 _ALWAYS: Mapping[str, tuple[tuple[tuple[str, ...], type], ...]] = {
     "local": ((("operationId", "operation_id"), str), (("timestamp",), int)),
     "http": ((("statusCode", "status"), int), (("headers",), object)),

@@ -1,4 +1,4 @@
-"""What went wrong, in words a program can branch on."""
+"""Error codes, coded errors, and how exceptions become them."""
 
 from shaping.errors.codes import (
     EXIT_CODES,

@@ -6,7 +6,6 @@ import logging
 import re
 from dataclasses import dataclass, replace
 from threading import RLock
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from shaping.response import did_you_mean, nearest
@@ -62,14 +61,10 @@ def _numbered(entry: ExitCode, table: ExitTable) -> ExitCode:
     return replace(entry, number=exit_number(entry.number, table))
 
 
-EXIT_TABLES: Mapping[ExitTable, Mapping[int, ExitCode]] = MappingProxyType(
-    {
-        table: MappingProxyType(
-            {exit_number(entry.number, table): _numbered(entry, table) for entry in _CONTRACT_TABLE}
-        )
-        for table in get_args(ExitTable)
-    }
-)
+EXIT_TABLES: Mapping[ExitTable, Mapping[int, ExitCode]] = {
+    table: {exit_number(entry.number, table): _numbered(entry, table) for entry in _CONTRACT_TABLE}
+    for table in get_args(ExitTable)
+}
 EXIT_CODES = EXIT_TABLES["contract"]
 
 
@@ -134,87 +129,71 @@ def _code(
 
 
 # The vocabulary that tools, commands and adapters share; every contract document's names lead here.
-CONTRACT: Mapping[str, CodeDefinition] = MappingProxyType(
-    {
-        "BAD_ARGUMENT": _code(400, "Correct the argument named in the error and call again.", 3),
-        "INVALID_PATH": _code(400, "Give a path that exists inside the allowed root.", 3),
-        "CORRECTION_NEEDED": _code(422, "Apply the correction in the details and call again.", 3),
-        "TOO_LARGE": _code(413, "Narrow the request: fewer items, a smaller file, a tighter range.", 3),
-        "EVAL_BLOCKED_KEYWORD": _code(400, "Remove the blocked keyword, or use a tool made for the task.", 3),
-        "EVAL_BLOCKED_CONSTRUCT": _code(400, "Remove the blocked construct, or use a tool made for the task.", 3),
-        "PARTIAL_FAILURE": _code(500, "Look at what succeeded, then redo only the rest.", 2, side_effects="partial"),
-        "PRECONDITION": _code(412, "Bring about the state that the call needs, then call again.", 4),
-        "NOT_RUNNING": _code(409, "Start it first.", 4),
-        "NOT_FOUND": _code(404, "Check the identifier; list or search to find a valid one.", 5),
-        "FILE_NOT_FOUND": _code(404, "Check the path; list the directory to find the file.", 5),
-        "REF_NOT_FOUND": _code(404, "The reference is unknown or has expired; repeat the call that gave it.", 5),
-        "OPERATION_NOT_FOUND": _code(404, "List the operations and use one of their names.", 5),
-        "CONFLICT": _code(409, "Read the current state and resolve the conflict first.", 6),
-        "ALREADY_RUNNING": _code(409, "Use the one that runs, or stop it first.", 6),
-        "PERMISSION_DENIED": _code(403, "Ask for access, or use an operation that is allowed.", 7),
-        "AUTH_REQUIRED": _code(401, "Provide credentials and call again.", 8),
-        "TOKEN_EXPIRED": _code(401, "Refresh the token and call again.", 8, retryable=True),
-        "TOKEN_INVALID": _code(401, "Get new credentials; the token is malformed or revoked.", 8),
-        "TOKEN_MISSING": _code(401, "Get credentials and send them with the call.", 8),
-        "PAYMENT_REQUIRED": _code(402, "This needs a higher tier or a payment; see the upgrade hints.", 9),
-        "TIMEOUT": _code(504, "Try again, or ask for less.", 10, retryable=True, interrupts=True),
-        "WAIT_TIMEOUT": _code(408, "Allow more time, or check the awaited condition.", 10, retryable=True),
-        "RATE_LIMITED": _code(429, "Wait, then call again.", 11, retryable=True),
-        "UNAVAILABLE": _code(
-            503, "The service is down or out of reach; try later.", 12, retryable=True, interrupts=True
-        ),
-        "DEPENDENCY_UNAVAILABLE": _code(503, "Install or start what the tool depends on.", 12),
-        "RESOURCE_EXHAUSTED": _code(507, "Memory, disk or quota ran out; ask for less.", 12, interrupts=True),
-        "REDIRECTED": _code(410, "Use the replacement given in redirect.", 13, retryable=True),
-        "NOT_IMPLEMENTED": _code(501, "Not supported here; use another operation.", 1),
-        "TRANSPORT_UNSUPPORTED": _code(501, "Use a transport that is supported.", 1),
-        "ABORTED": _code(
-            499, "The call was stopped before it finished; check what was done.", 1, side_effects="partial"
-        ),
-        "INTERNAL_ERROR": _code(
-            500, "The tool failed; another input or another tool may work.", 1, side_effects="partial"
-        ),
-    },
-)
+CONTRACT: Mapping[str, CodeDefinition] = {
+    "BAD_ARGUMENT": _code(400, "Correct the argument named in the error and call again.", 3),
+    "INVALID_PATH": _code(400, "Give a path that exists inside the allowed root.", 3),
+    "CORRECTION_NEEDED": _code(422, "Apply the correction in the details and call again.", 3),
+    "TOO_LARGE": _code(413, "Narrow the request: fewer items, a smaller file, a tighter range.", 3),
+    "EVAL_BLOCKED_KEYWORD": _code(400, "Remove the blocked keyword, or use a tool made for the task.", 3),
+    "EVAL_BLOCKED_CONSTRUCT": _code(400, "Remove the blocked construct, or use a tool made for the task.", 3),
+    "PARTIAL_FAILURE": _code(500, "Look at what succeeded, then redo only the rest.", 2, side_effects="partial"),
+    "PRECONDITION": _code(412, "Bring about the state that the call needs, then call again.", 4),
+    "NOT_RUNNING": _code(409, "Start it first.", 4),
+    "NOT_FOUND": _code(404, "Check the identifier; list or search to find a valid one.", 5),
+    "FILE_NOT_FOUND": _code(404, "Check the path; list the directory to find the file.", 5),
+    "REF_NOT_FOUND": _code(404, "The reference is unknown or has expired; repeat the call that gave it.", 5),
+    "OPERATION_NOT_FOUND": _code(404, "List the operations and use one of their names.", 5),
+    "CONFLICT": _code(409, "Read the current state and resolve the conflict first.", 6),
+    "ALREADY_RUNNING": _code(409, "Use the one that runs, or stop it first.", 6),
+    "PERMISSION_DENIED": _code(403, "Ask for access, or use an operation that is allowed.", 7),
+    "AUTH_REQUIRED": _code(401, "Provide credentials and call again.", 8),
+    "TOKEN_EXPIRED": _code(401, "Refresh the token and call again.", 8, retryable=True),
+    "TOKEN_INVALID": _code(401, "Get new credentials; the token is malformed or revoked.", 8),
+    "TOKEN_MISSING": _code(401, "Get credentials and send them with the call.", 8),
+    "PAYMENT_REQUIRED": _code(402, "This needs a higher tier or a payment; see the upgrade hints.", 9),
+    "TIMEOUT": _code(504, "Try again, or ask for less.", 10, retryable=True, interrupts=True),
+    "WAIT_TIMEOUT": _code(408, "Allow more time, or check the awaited condition.", 10, retryable=True),
+    "RATE_LIMITED": _code(429, "Wait, then call again.", 11, retryable=True),
+    "UNAVAILABLE": _code(503, "The service is down or out of reach; try later.", 12, retryable=True, interrupts=True),
+    "DEPENDENCY_UNAVAILABLE": _code(503, "Install or start what the tool depends on.", 12),
+    "RESOURCE_EXHAUSTED": _code(507, "Memory, disk or quota ran out; ask for less.", 12, interrupts=True),
+    "REDIRECTED": _code(410, "Use the replacement given in redirect.", 13, retryable=True),
+    "NOT_IMPLEMENTED": _code(501, "Not supported here; use another operation.", 1),
+    "TRANSPORT_UNSUPPORTED": _code(501, "Use a transport that is supported.", 1),
+    "ABORTED": _code(499, "The call was stopped before it finished; check what was done.", 1, side_effects="partial"),
+    "INTERNAL_ERROR": _code(500, "The tool failed; another input or another tool may work.", 1, side_effects="partial"),
+}
 
 # What shaping itself reports; the mirror test fails on one that nothing raises.
-OWN: Mapping[str, CodeDefinition] = MappingProxyType(
-    {
-        "BAD_RESPONSE": _code(
-            502, "What came back could not be read; report it to the tool's owner.", 1, side_effects="partial"
-        ),
-    },
-)
+OWN: Mapping[str, CodeDefinition] = {
+    "BAD_RESPONSE": _code(
+        502, "What came back could not be read; report it to the tool's owner.", 1, side_effects="partial"
+    ),
+}
 
 # Other spellings of one meaning, per dialect that writes them so; `flat` writes the canonical name.
 _LOWER = (
     "INVALID_PATH", "NOT_FOUND", "TIMEOUT", "TOO_LARGE", "RESOURCE_EXHAUSTED", "NOT_IMPLEMENTED",
     "DEPENDENCY_UNAVAILABLE", "CORRECTION_NEEDED", "INTERNAL_ERROR",
 )  # fmt: skip
-LEAN: Mapping[str, str] = MappingProxyType(
-    {
-        **{code: code.lower() for code in _LOWER},
-        "BAD_ARGUMENT": "invalid_argument",
-        "PERMISSION_DENIED": "forbidden",
-        "PAYMENT_REQUIRED": "upgrade_required",
-    },
-)
-OPERATIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "BAD_ARGUMENT": "VALIDATION_ERROR",
-        "PERMISSION_DENIED": "ACCESS_DENIED",
-        "INTERNAL_ERROR": "EXECUTION_ERROR",
-    },
-)
-COMMANDS: Mapping[str, str] = MappingProxyType({"BAD_ARGUMENT": "ARG_ERROR", "INTERNAL_ERROR": "GENERAL_ERROR"})
+LEAN: Mapping[str, str] = {
+    **{code: code.lower() for code in _LOWER},
+    "BAD_ARGUMENT": "invalid_argument",
+    "PERMISSION_DENIED": "forbidden",
+    "PAYMENT_REQUIRED": "upgrade_required",
+}
+OPERATIONS: Mapping[str, str] = {
+    "BAD_ARGUMENT": "VALIDATION_ERROR",
+    "PERMISSION_DENIED": "ACCESS_DENIED",
+    "INTERNAL_ERROR": "EXECUTION_ERROR",
+}
+COMMANDS: Mapping[str, str] = {"BAD_ARGUMENT": "ARG_ERROR", "INTERNAL_ERROR": "GENERAL_ERROR"}
 
 # Code Scalpel's documented answer to a missing file is `not_found`; the finer code does not come back from there.
-LEAN_COARSE: Mapping[str, str] = MappingProxyType({"FILE_NOT_FOUND": "not_found"})
+LEAN_COARSE: Mapping[str, str] = {"FILE_NOT_FOUND": "not_found"}
 
 # Read, never written: a second name where the dialect already has one.
-READ_ONLY: Mapping[str, str] = MappingProxyType(
-    {"UNKNOWN_ERROR": "INTERNAL_ERROR", "UPGRADE_REQUIRED": "PAYMENT_REQUIRED"}
-)
+READ_ONLY: Mapping[str, str] = {"UNKNOWN_ERROR": "INTERNAL_ERROR", "UPGRADE_REQUIRED": "PAYMENT_REQUIRED"}
 
 
 ENTRY_POINTS = "shaping.error_codes"
@@ -223,13 +202,11 @@ _APPLICATION = ""  # the namespace of codes that have none
 _NAMESPACE = re.compile(r"[a-z][a-z0-9]*")
 _KEY = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
 
-_CORE: Mapping[str, CodeDefinition] = MappingProxyType({**CONTRACT, **OWN})
-_ALIASES: Mapping[str, str] = MappingProxyType(
-    {
-        **READ_ONLY,
-        **{spelling: code for table in (LEAN, OPERATIONS, COMMANDS) for code, spelling in table.items()},
-    },
-)
+_CORE: Mapping[str, CodeDefinition] = {**CONTRACT, **OWN}
+_ALIASES: Mapping[str, str] = {
+    **READ_ONLY,
+    **{spelling: code for table in (LEAN, OPERATIONS, COMMANDS) for code, spelling in table.items()},
+}
 
 
 class CodeError(ValueError):
@@ -237,7 +214,7 @@ class CodeError(ValueError):
 
 
 class UnknownCodeError(LookupError):
-    """A code that nobody registered; `similar` holds the nearest that are."""
+    """A code that is not registered; `similar` holds the nearest codes that are."""
 
     def __init__(self, code: str, similar: tuple[str, ...]) -> None:
         super().__init__(f"{code!r} is not a registered error code.{did_you_mean(similar)}")
@@ -270,7 +247,7 @@ class CodeRegistry:
             return _merged(self._plugins.get(namespace, ())).get(key)
 
     def definition(self, code: str) -> CodeDefinition:
-        """Return what a code means, or say which registered code is nearest."""
+        """Return the definition of a code; for an unknown code raise UnknownCodeError with the nearest ones."""
         known = self.find(code)
         if known is None:
             raise UnknownCodeError(code, nearest(code, [*self.codes(), *_ALIASES]))
@@ -313,7 +290,7 @@ class CodeRegistry:
         with self._lock:
             stack = self._plugins.get(namespace, [])
             _refuse_changes(namespace, _merged(stack), ready)
-            self._plugins[namespace] = [*stack, MappingProxyType(ready)]
+            self._plugins[namespace] = [*stack, ready]
 
     def unregister_plugin(self, namespace: str) -> bool:
         """Take back the latest registration of a namespace; False where there is none."""
@@ -340,7 +317,7 @@ class CodeRegistry:
     def _load(self, found: EntryPoint) -> None:
         try:
             self.register_plugin(found.name, found.load())
-        except Exception:  # an error is being described; a broken package must not stand in its way
+        except Exception:  # a broken package must not hide the error that is being described
             logging.getLogger("shaping").exception("the error codes of %r cannot be loaded", found.value)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from time import time
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict, Unpack
 from urllib.parse import urlsplit
 
@@ -30,15 +29,15 @@ Phase: TypeAlias = Literal["validation", "execution", "cleanup"]
 class Redirect(BaseModel):
     """The exact replacement for a call that has moved, and whether to remember it."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)  # others may say more of it
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)  # other implementations may add members
 
     command: str
     permanent: bool
-    reason: str | None = None  # renamed, restructured, deprecated, typo_corrected, or what another implementation says
+    reason: str | None = None  # renamed, restructured, deprecated, typo_corrected, or another implementation's reason
 
 
 class ErrorDetail(BaseModel):
-    """An error that a program can branch on; `None` where the wire did not say."""
+    """An error that a program can branch on; a member is None where it is not known."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -52,7 +51,7 @@ class ErrorDetail(BaseModel):
     next_actions: tuple[str, ...] = ()
     similar: tuple[Any, ...] = ()  # the nearest valid spellings, best first
     details: dict[str, Any] | None = None
-    detail: str | None = None  # the upstream's own words, or the traceback under debug
+    detail: str | None = None  # the upstream's own message, or the traceback under debug
     redirect: Redirect | None = None
     docs_url: str | None = None
     extensions: dict[str, Any] | None = None  # members that another implementation gave
@@ -84,7 +83,7 @@ def scrub_value(value: Any) -> Any:
 
 
 def scrub_error(error: ErrorDetail, *, names: bool = False) -> ErrorDetail:
-    """Return an error without secrets, whoever described it; itself where it has none."""
+    """Return an error without secrets; the same object where it has none."""
     texts = {name: getattr(error, name) for name in _TEXTS}
     command = error.redirect.command if error.redirect is not None else None
     if not names and not rules_for([texts, command]).rules:
@@ -93,11 +92,11 @@ def scrub_error(error: ErrorDetail, *, names: bool = False) -> ErrorDetail:
 
 
 def change_texts(error: ErrorDetail, change: Callable[[dict[str, Any]], dict[str, Any]]) -> ErrorDetail:
-    """Return an error with a change made to all that it says; itself where that changes nothing."""
+    """Return an error with its texts changed by a function; the same object where nothing changes."""
     texts = {name: value for name in _TEXTS if (value := getattr(error, name))}
     if error.redirect is not None:
         texts["redirect"] = error.redirect.command
-    # The caller's own objects may stand in it: what is changed is plain data.
+    # It may hold the caller's own objects, which must not be changed: plain data is.
     texts = plain_texts(texts)
     clean = change(texts)
     if clean == texts:
@@ -136,7 +135,7 @@ _CHECK_FIRST = "The call may have changed something before it failed; look at th
 
 
 class ErrorFields(TypedDict, total=False):
-    """What may be said about an error beside its code and message; the registry says the rest."""
+    """The optional fields of an error; the registry has defaults for the others."""
 
     hint: str | None
     details: Mapping[str, Any] | None
@@ -154,7 +153,7 @@ class ErrorFields(TypedDict, total=False):
 
 
 def make_error(code: str, message: str, **fields: Unpack[ErrorFields]) -> ErrorDetail:
-    """Describe an error by its code: what is said for this call stands, the registry says the rest.
+    """Make an error from its code: the fields given for this call, and the registry's defaults for the rest.
 
     An unregistered code is refused (UnknownCodeError), unless it is `foreign`: another program sent it.
     """
@@ -170,8 +169,8 @@ def make_error(code: str, message: str, **fields: Unpack[ErrorFields]) -> ErrorD
 
 
 def _by_definition(given: dict[str, Any], known: CodeDefinition, *, state_changing: bool) -> dict[str, Any]:
-    """Return what the registry says of an error; a change of state decides whether it may be repeated."""
-    # Validation comes before any work, so a call that failed in it may be repeated whatever it would have changed.
+    """Return the fields that a code's definition decides; a call that changes state may not be repeated."""
+    # Validation comes before any work, so a call that failed in it may always be repeated.
     risky = state_changing and given.get("phase") != "validation"
     return {
         "retryable": given.get("retryable", known.retryable) and not (risky and known.may_leave_traces),
@@ -183,7 +182,7 @@ def _by_definition(given: dict[str, Any], known: CodeDefinition, *, state_changi
 
 
 class ToolError(Exception):
-    """What a tool raises to say what went wrong: `ToolError("NOT_FOUND", "there is no issue 7")`.
+    """The exception by which a tool reports a coded error: `ToolError("NOT_FOUND", "there is no issue 7")`.
 
     `code` is a registered code; retryability, HTTP status and hint come from the registry unless `fields` give them:
     `hint`, `details`, `similar`, `next_actions`, `retryable`, `retry_after`, `phase`, `redirect` and the like.
@@ -195,7 +194,7 @@ class ToolError(Exception):
 
     @classmethod
     def of(cls, detail: ErrorDetail) -> Self:
-        """Raise an error that is already described; its secrets go here, because others may have described it."""
+        """Make the exception for an error that exists; secrets in it are masked here."""
         detail = scrub_error(detail)
         error = cls.__new__(cls, detail.message)
         error.args = (detail.message,)
@@ -214,35 +213,33 @@ class ToolError(Exception):
         return f"{self.detail.code}: {self.detail.message}"
 
 
-_STATUS: Mapping[int, str] = MappingProxyType(
-    {
-        401: "AUTH_REQUIRED",
-        402: "PAYMENT_REQUIRED",
-        403: "PERMISSION_DENIED",
-        404: "NOT_FOUND",
-        405: "NOT_IMPLEMENTED",
-        408: "TIMEOUT",
-        409: "CONFLICT",
-        410: "NOT_FOUND",
-        412: "PRECONDITION",
-        413: "TOO_LARGE",
-        414: "TOO_LARGE",
-        423: "CONFLICT",
-        424: "DEPENDENCY_UNAVAILABLE",
-        428: "PRECONDITION",
-        429: "RATE_LIMITED",
-        431: "TOO_LARGE",
-        499: "ABORTED",
-        501: "NOT_IMPLEMENTED",
-        502: "UNAVAILABLE",
-        503: "UNAVAILABLE",
-        504: "TIMEOUT",
-        507: "RESOURCE_EXHAUSTED",
-    },
-)
+_STATUS: Mapping[int, str] = {
+    401: "AUTH_REQUIRED",
+    402: "PAYMENT_REQUIRED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    405: "NOT_IMPLEMENTED",
+    408: "TIMEOUT",
+    409: "CONFLICT",
+    410: "NOT_FOUND",
+    412: "PRECONDITION",
+    413: "TOO_LARGE",
+    414: "TOO_LARGE",
+    423: "CONFLICT",
+    424: "DEPENDENCY_UNAVAILABLE",
+    428: "PRECONDITION",
+    429: "RATE_LIMITED",
+    431: "TOO_LARGE",
+    499: "ABORTED",
+    501: "NOT_IMPLEMENTED",
+    502: "UNAVAILABLE",
+    503: "UNAVAILABLE",
+    504: "TIMEOUT",
+    507: "RESOURCE_EXHAUSTED",
+}
 _SIGNALS = range(1, 65)
 # What a shell reports for a program that it could not run: found but not executable, and not found.
-_SHELL: Mapping[int, str] = MappingProxyType({126: "PERMISSION_DENIED", 127: "DEPENDENCY_UNAVAILABLE"})
+_SHELL: Mapping[int, str] = {126: "PERMISSION_DENIED", 127: "DEPENDENCY_UNAVAILABLE"}
 
 
 def code_for_status(status: int) -> str:
@@ -264,7 +261,7 @@ def from_status(
 
 
 def retry_after(headers: Mapping[str, str]) -> int | None:
-    """Read how many seconds a server asks to wait: it says seconds or a date."""
+    """Read the seconds to wait from a Retry-After header, which holds seconds or a date."""
     text = next((value for name, value in headers.items() if name.lower() == "retry-after"), "").strip()
     if text.isdecimal():
         return int(text[:9])
@@ -299,7 +296,7 @@ def from_exit_code(
 
 
 def phrase(status: int) -> str:
-    """Return the words that go with a status, if it is a known one."""
+    """Return the reason phrase of a status, empty for an unknown one."""
     try:
         return HTTPStatus(status).phrase
     except ValueError:
@@ -307,7 +304,7 @@ def phrase(status: int) -> str:
 
 
 def http_error(exc: BaseException) -> tuple[str, str, dict[str, Any]] | None:
-    """Return the sentence, the code and the rest; None where the exception stands for no HTTP status."""
+    """Return an HTTP exception's message, code and other fields; None for any other exception."""
     status = _status_of(exc)
     if status is None:
         return None
@@ -359,7 +356,7 @@ def _message_of(response: Any) -> str | None:
 
 
 def message_in(body: Any) -> str | None:
-    """Find the sentence that the JSON body of an error holds."""
+    """Find the message in the JSON body of an error."""
     for name in ("message", "error", "detail", "title", "error_description"):
         found = body.get(name) if isinstance(body, Mapping) else None
         found = found.get("message") if isinstance(found, Mapping) else found

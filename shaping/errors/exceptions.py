@@ -9,7 +9,6 @@ from functools import singledispatch
 from pathlib import PurePath
 from subprocess import CalledProcessError, SubprocessError, TimeoutExpired
 from traceback import walk_tb
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, get_args
 
 import orjson
@@ -65,11 +64,11 @@ def _meant(one: ErrorDetails, missing: list[str]) -> tuple[str, ...]:
 
 
 def _issue(found: ErrorDetails) -> dict[str, str]:
-    return {"path": place(found["loc"]), "type": found["type"], "message": _message(found)}
+    return {"path": json_location(found["loc"]), "type": found["type"], "message": _message(found)}
 
 
-def place(loc: Iterable[int | str]) -> str:
-    """Write where a value stands, from its keys and indexes."""
+def json_location(loc: Iterable[int | str]) -> str:
+    """Write the path of a value from its keys and indexes."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in loc).removeprefix(".")
 
 
@@ -104,7 +103,7 @@ def schema_issue(exc: BaseException) -> dict[str, str] | None:
         )
     if hasattr(exc, "instance_path") and hasattr(exc, "schema_path"):
         rule = str([*exc.schema_path][-1]) if exc.schema_path else "schema"
-        return _schema_issue(place(exc.instance_path), rule, f"does not satisfy {rule}")
+        return _schema_issue(json_location(exc.instance_path), rule, f"does not satisfy {rule}")
     return None
 
 
@@ -116,43 +115,41 @@ def _as_json(expected: Any) -> str:
     return orjson.dumps(expected, default=str).decode()[:200]
 
 
-TABLE: Mapping[str, str] = MappingProxyType(
-    {
-        "builtins.FileNotFoundError": "FILE_NOT_FOUND",
-        "builtins.NotADirectoryError": "INVALID_PATH",
-        "builtins.IsADirectoryError": "INVALID_PATH",
-        "builtins.FileExistsError": "CONFLICT",
-        "builtins.PermissionError": "PERMISSION_DENIED",
-        "builtins.TimeoutError": "TIMEOUT",
-        "builtins.ConnectionError": "UNAVAILABLE",
-        "builtins.ProcessLookupError": "NOT_RUNNING",
-        "builtins.InterruptedError": "ABORTED",
-        "builtins.NotImplementedError": "NOT_IMPLEMENTED",
-        "builtins.ImportError": "DEPENDENCY_UNAVAILABLE",
-        "builtins.MemoryError": "RESOURCE_EXHAUSTED",
-        "builtins.RecursionError": "RESOURCE_EXHAUSTED",
-        "builtins.ValueError": "BAD_ARGUMENT",
-        "builtins.SyntaxError": "BAD_ARGUMENT",
-        "builtins.UnicodeError": "BAD_RESPONSE",
-        "json.decoder.JSONDecodeError": "BAD_RESPONSE",
-        "socket.gaierror": "UNAVAILABLE",
-        "ssl.SSLError": "UNAVAILABLE",
-        "subprocess.TimeoutExpired": "TIMEOUT",
-        "urllib.error.URLError": "UNAVAILABLE",
-        # Of packages that tools commonly use.
-        "aiohttp.client_exceptions.ClientConnectionError": "UNAVAILABLE",
-        "click.exceptions.UsageError": "BAD_ARGUMENT",
-        "httpx.DecodingError": "BAD_RESPONSE",
-        "httpx.TimeoutException": "TIMEOUT",
-        "httpx.TransportError": "UNAVAILABLE",
-        "msgspec.DecodeError": "BAD_RESPONSE",
-        "msgspec.ValidationError": "BAD_ARGUMENT",
-        "redis.exceptions.ConnectionError": "UNAVAILABLE",
-        "redis.exceptions.TimeoutError": "TIMEOUT",
-        "requests.exceptions.ConnectionError": "UNAVAILABLE",
-        "requests.exceptions.Timeout": "TIMEOUT",
-    },
-)
+TABLE: Mapping[str, str] = {
+    "builtins.FileNotFoundError": "FILE_NOT_FOUND",
+    "builtins.NotADirectoryError": "INVALID_PATH",
+    "builtins.IsADirectoryError": "INVALID_PATH",
+    "builtins.FileExistsError": "CONFLICT",
+    "builtins.PermissionError": "PERMISSION_DENIED",
+    "builtins.TimeoutError": "TIMEOUT",
+    "builtins.ConnectionError": "UNAVAILABLE",
+    "builtins.ProcessLookupError": "NOT_RUNNING",
+    "builtins.InterruptedError": "ABORTED",
+    "builtins.NotImplementedError": "NOT_IMPLEMENTED",
+    "builtins.ImportError": "DEPENDENCY_UNAVAILABLE",
+    "builtins.MemoryError": "RESOURCE_EXHAUSTED",
+    "builtins.RecursionError": "RESOURCE_EXHAUSTED",
+    "builtins.ValueError": "BAD_ARGUMENT",
+    "builtins.SyntaxError": "BAD_ARGUMENT",
+    "builtins.UnicodeError": "BAD_RESPONSE",
+    "json.decoder.JSONDecodeError": "BAD_RESPONSE",
+    "socket.gaierror": "UNAVAILABLE",
+    "ssl.SSLError": "UNAVAILABLE",
+    "subprocess.TimeoutExpired": "TIMEOUT",
+    "urllib.error.URLError": "UNAVAILABLE",
+    # Of packages that tools commonly use.
+    "aiohttp.client_exceptions.ClientConnectionError": "UNAVAILABLE",
+    "click.exceptions.UsageError": "BAD_ARGUMENT",
+    "httpx.DecodingError": "BAD_RESPONSE",
+    "httpx.TimeoutException": "TIMEOUT",
+    "httpx.TransportError": "UNAVAILABLE",
+    "msgspec.DecodeError": "BAD_RESPONSE",
+    "msgspec.ValidationError": "BAD_ARGUMENT",
+    "redis.exceptions.ConnectionError": "UNAVAILABLE",
+    "redis.exceptions.TimeoutError": "TIMEOUT",
+    "requests.exceptions.ConnectionError": "UNAVAILABLE",
+    "requests.exceptions.Timeout": "TIMEOUT",
+}
 
 
 def look_up(kind: type[BaseException], table: Mapping[str | type, str] | Mapping[str, str]) -> str | None:
@@ -195,7 +192,7 @@ _ERRNO: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What is fields about an exception: the sentence, its code where the exception itself tells, and the rest."""
+    """An exception described: its message, its code where the exception determines it, and other fields."""
 
     message: str
     code: str | None = None
@@ -204,7 +201,7 @@ class Description:
 
 @singledispatch
 def describe(exc: BaseException) -> Description:
-    """Describe what happened, in the exception's own words where they are safe."""
+    """Describe an exception by its own message where that is safe."""
     answer, fault = http_error(exc), schema_issue(exc)
     if fault is not None:
         return _refused([fault])
@@ -253,10 +250,10 @@ def _os(exc: OSError) -> Description:
 
 @describe.register
 def _syntax(exc: SyntaxError) -> Description:
-    place = {"line": exc.lineno, "column": exc.offset, "file": exc.filename}
+    json_location = {"line": exc.lineno, "column": exc.offset, "file": exc.filename}
     return Description(
         f"{exc.msg} (line {exc.lineno})" if exc.lineno else exc.msg,
-        fields={"details": {name: value for name, value in place.items() if value is not None}},
+        fields={"details": {name: value for name, value in json_location.items() if value is not None}},
     )
 
 

@@ -38,7 +38,7 @@ class Mirror:
 def mirror(
     sources: Mapping[str, str], *, is_known: Callable[[str], bool] = _is_registered, own: Collection[str] = ()
 ) -> Mirror:
-    """Compare the codes in source texts, given by name, with the registered codes and with those that are one's own."""
+    """Compare the codes in source texts, given by name, with the registered codes and with `own` codes."""
     used: dict[str, list[str]] = {}
     mentioned: set[str] = set()
     for name, text in sources.items():
@@ -51,7 +51,7 @@ def mirror(
 
 
 def python_sources(*roots: Path, leave_out: Collection[str] = ()) -> dict[str, str]:
-    """Read every Python file under the roots, but for those that only define codes."""
+    """Read every Python file under the roots, except the files in `leave_out`."""
     files = (file for root in roots for file in sorted(root.rglob("*.py")))
     return {str(file): file.read_text(encoding="utf-8") for file in files if file.name not in leave_out}
 
@@ -61,7 +61,7 @@ class _Text(ast.Constant):
 
 
 def _used(tree: ast.AST, is_known: Callable[[str], bool]) -> Iterator[_Text]:
-    """Find the strings that stand where a code does: raised, compared with `.code`, or listed in a table of codes."""
+    """Find the strings used as codes: raised, compared with `.code`, or listed in a table of codes."""
     raisers = _RAISERS | {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and _derives(node)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and _last_name(node.func) in raisers:

@@ -14,7 +14,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic_core import PydanticSerializationError
 
 from shaping.errors import ToolError
-from shaping.errors.exceptions import issues, likely_meant, place, summary
+from shaping.errors.exceptions import issues, json_location, likely_meant, summary
 from shaping.paths.schema import pointed
 from shaping.response import import_extra
 
@@ -258,7 +258,11 @@ class Validator:
 
     def _issues(self, value: Any) -> Iterator[dict[str, str]]:
         for found in self._masked.iter_errors(value):
-            yield {"path": place(found.instance_path), "type": str(found.schema_path[-1]), "message": found.message}
+            yield {
+                "path": json_location(found.instance_path),
+                "type": str(found.schema_path[-1]),
+                "message": found.message,
+            }
 
 
 class SchemaWarning(UserWarning):

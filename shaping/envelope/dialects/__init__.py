@@ -1,10 +1,9 @@
-"""The wire forms: one file each, with the functions render, read and parse; how one is told from another."""
+"""The wire forms, one file each with the functions render, read and parse, and how a form is recognised."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from types import MappingProxyType
 from typing import Any, NamedTuple, get_args
 
 from shaping.envelope.dialects import flat, invariant, lean, members, sourced
@@ -27,15 +26,13 @@ _NONE = WireForm(
     members.WireParts,
     lambda wire: members.build(members.WireParts(wire), {"source": "local"}),
 )
-FORMS: Mapping[str, WireForm] = MappingProxyType(
-    {
-        "lean": WireForm(lean.render, lean.read, lean.parse),
-        "flat": WireForm(flat.render, flat.read, flat.parse),
-        "sourced": WireForm(sourced.render, sourced.read, sourced.parse),
-        "invariant": WireForm(invariant.render, invariant.read, invariant.parse),
-        "none": _NONE,
-    }
-)
+FORMS: Mapping[str, WireForm] = {
+    "lean": WireForm(lean.render, lean.read, lean.parse),
+    "flat": WireForm(flat.render, flat.read, flat.parse),
+    "sourced": WireForm(sourced.render, sourced.read, sourced.parse),
+    "invariant": WireForm(invariant.render, invariant.read, invariant.parse),
+    "none": _NONE,
+}
 RENDER.update({name: form.render for name, form in FORMS.items()})
 
 

@@ -1,4 +1,4 @@
-"""Flat: the payload at the root, with `ok` and `_meta` beside it; an error's members at the root too."""
+"""Flat: the payload, or the members of an error, at the root, with `ok` and `_meta`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RESERVED = frozenset({*members.ORDER, "elapsed_ms", "warnings"})
 
 
 def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> dict[str, Any]:
-    """Write an envelope; `_meta` always says what the answer costs and how long it took."""
+    """Write an envelope; `_meta` always has the cost and the duration of the answer."""
     error = envelope.error
     if error is None:
         body = _payload(envelope.data)
@@ -31,7 +31,7 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
 
 
 def read(wire: Mapping[str, Any]) -> members.WireParts:
-    """Read a wire form; an error's members stand at the root, and what else stands there is the data."""
+    """Read a wire form; the members at the root are an error's or the data's."""
     ok, meta = wire.get("ok"), wire.get("_meta")
     meta = meta if isinstance(meta, Mapping) else {}
     found = {**members.read_common(meta), "extensions": members.rest(meta, RESERVED)}
@@ -39,7 +39,7 @@ def read(wire: Mapping[str, Any]) -> members.WireParts:
         found["duration_ms"] = meta["elapsed_ms"]
     failed = ok is False or (isinstance(wire.get("code"), str) and isinstance(wire.get("error"), str))
     error = members.read_error(wire, TAKEN) if failed else None
-    if error and error.get("hint") == "":  # always there in this form, so an empty one says nothing
+    if error and error.get("hint") == "":  # always present in this form, so an empty one means none
         del error["hint"]
     return members.WireParts(_read_payload(wire, failed), error, meta.get("warnings"), found, ok)
 

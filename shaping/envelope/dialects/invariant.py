@@ -27,7 +27,7 @@ RESERVED = frozenset({*members.ORDER, "bare"})
 
 
 def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> dict[str, Any]:
-    """Write an envelope; a bare scalar stands as `{"value": …}` and `meta.bare` says so."""
+    """Write an envelope; a bare scalar is written as `{"value": …}` with `meta.bare`."""
     data, bare = _write_data(envelope)
     return {
         "ok": envelope.error is None,
@@ -39,7 +39,7 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
 
 
 def read(wire: Mapping[str, Any]) -> members.WireParts:
-    """Read a wire form; a failure that gives no error gets one that says so."""
+    """Read a wire form."""
     meta, error = wire.get("meta"), wire.get("error")
     meta = meta if isinstance(meta, Mapping) else {}
     found = {**members.read_common(meta), "extensions": members.rest(meta, RESERVED)}
@@ -91,7 +91,7 @@ def _write_error(error: ErrorDetail) -> dict[str, Any]:
 
 
 def _exit_code(error: Any) -> int:
-    """Infer how the command exited; only its code and its redirect tell."""
+    """Infer a command's exit code from the code and the redirect of its error."""
     if error is None:
         return 0
     if not isinstance(error, Mapping) or not isinstance(error.get("code"), str):

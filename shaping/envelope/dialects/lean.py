@@ -1,4 +1,4 @@
-"""Lean: the data or the error, and beside it only what the profile includes."""
+"""Lean: the data or the error, and only those other members that the profile includes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shaping.errors import registry
 if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
 
-# Said beside what the contract's own error holds, where there is something to say.
+# Members of an error that the contract does not have, written where they are set.
 _ERROR_EXTRAS = tuple(name for name in members.ERROR if name not in {"code", "message", "details", "http"})
 _HEAD = ("tier", "tool_version", "tool_id", "request_id", "capabilities", "duration_ms")
 _MORE = tuple(name for name in members.ORDER if name not in {*_HEAD, "upgrade_hints"})
@@ -37,7 +37,7 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
 
 
 def read(wire: Mapping[str, Any]) -> members.WireParts:
-    """Read a wire form; what is absent or null was not said."""
+    """Read a wire form; a member that is absent or null is not set."""
     error = wire.get("error")
     meta = {**members.read_common(wire), "extensions": wire.get("extensions") or {}}
     error = members.read_error(error) if isinstance(error, Mapping) else error
@@ -78,7 +78,7 @@ def _nothing_to_add(envelope: Envelope[Any], include: Collection[str]) -> bool:
 
 
 def _where_set(envelope: Envelope[Any], include: Collection[str], debug: bool) -> dict[str, Any]:
-    # The document's own members stand under debug even where null; of ours, those that the profile includes.
+    # Under debug the document's own members are written even where null; of ours, only the profile's.
     meta = envelope.meta.__dict__
     names = [name for name in _MORE if members.is_set(meta[name]) or (debug and name in include)]
     out = members.common_members(envelope, include, debug, names)
@@ -96,6 +96,6 @@ def _write_error(error: ErrorDetail, include: Collection[str], debug: bool) -> d
     else:
         names = ("retry_after", "next_actions", "similar", "redirect")
         names += ("hint",) if error.has_own_hint else ()
-        # Of a code that is registered the registry tells a reader.
+        # For a registered code the reader knows this from the registry.
         names += ("retryable",) if error.retryable and registry.find(error.code) is None else ()
     return members.write_error(error, {name: name for name in names}, **out)

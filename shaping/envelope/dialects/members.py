@@ -15,7 +15,7 @@ from shaping.errors.codes import LEAN, LEAN_COARSE
 from shaping.errors.detail import Phase, Redirect
 from shaping.response import TOOL_WARNING, Listed, Omission, Warned
 
-LONGEST_WAIT = 10.0**9  # seconds; whatever claims more, NaN included, is not a duration
+LONGEST_WAIT = 10.0**9  # seconds; a larger number, or NaN, is not a duration
 _LONGEST_MESSAGE = 2000
 
 ERROR = {name: name for name in ErrorDetail.model_fields if name != "extensions"}
@@ -54,7 +54,7 @@ def read_error(wire: Any, reserved: Collection[str] = ()) -> dict[str, Any]:
         extensions |= extensions.pop("extensions")
     if isinstance(error.get("code"), str):
         error["code"] = from_lean(error["code"]) if "error_code" in given else registry.canonical(error["code"])
-    # The contracts tell a reader to ignore a wait without a retry, and a redirect of another code.
+    # By the contracts a wait without a retry is ignored, and so is a redirect of another code.
     if error.get("retryable") is False:
         error.pop("retry_after", None)
     if isinstance(error.get("code"), str) and not may_redirect(error["code"]):
@@ -90,7 +90,7 @@ def lenient_error(wire: Any) -> ErrorDetail | None:
 
 
 def _redirect(wire: Any) -> Redirect | None:
-    """Read a redirect that names a command; one that does not say permanent holds for this call only."""
+    """Read a redirect that names a command; without `permanent` it is for this call only."""
     command = wire.get("command") if isinstance(wire, Mapping) else None
     if not isinstance(command, str) or not command.strip():
         return None
@@ -131,7 +131,7 @@ def _recased(code: str, *, upper: bool) -> str:
     return code
 
 
-# Shown where set whatever the profile: without them a reader draws a wrong conclusion or cannot go on.
+# Shown in every profile where set: without them a reader draws a wrong conclusion or cannot continue.
 ALWAYS = frozenset(
     {"request_id", "schema_version", "not_modified", "truncated", "shown", "cursor", "ref", "upgrade_hints"}
 )
@@ -140,7 +140,7 @@ ORDER = tuple(name for name in CommonMeta.model_fields if name != "extensions")
 
 
 def is_set(value: Any) -> bool:
-    """Whether a member says anything: 0 does, an empty list does not."""
+    """Whether a member is set: 0 is, an empty list is not."""
     return value is not None and value is not False and value != ()
 
 
@@ -214,7 +214,7 @@ def read_warnings(wire: Any) -> tuple[Warned, ...]:
 
 
 def read_common(wire: Mapping[str, Any]) -> dict[str, Any]:
-    """Take the common members from the wire; null means not said."""
+    """Take the common members from the wire; null means absent."""
     return {name: wire[name] for name in ORDER if wire.get(name) is not None}
 
 
@@ -225,10 +225,10 @@ def rest(wire: Mapping[str, Any], reserved: Collection[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class WireParts:
-    """What stands where in a wire form, under our names and not yet checked."""
+    """The parts of a wire form, under our names and not yet checked."""
 
     data: Any
-    error: Any = None  # a dict of an error's members, or whatever stands in its place
+    error: Any = None  # a dict of an error's members, or any other value in its place
     warnings: Any = None
     meta: Mapping[str, Any] = field(default_factory=dict)
     ok: Any = None

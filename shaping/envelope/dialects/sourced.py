@@ -1,4 +1,4 @@
-"""Sourced: data and meta, and meta says where the data came from, in camelCase and epoch milliseconds."""
+"""Sourced: data and meta, with the data's source in meta, in camelCase and epoch milliseconds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESERVED = {source: _COMMON.union(own, own.values()) for source, own in OWN.item
 
 
 def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> dict[str, Any]:
-    """Write an envelope as exactly data and meta; an error and warnings are told in meta."""
+    """Write an envelope as exactly data and meta; an error and warnings are members of meta."""
     common = members.common_members(envelope, include, debug)
     meta = {"source": envelope.meta.source, **_write_own(envelope, debug)}
     meta |= {_WIRE[name]: value for name, value in common.items()}
@@ -39,7 +39,7 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
 
 
 def read(wire: Mapping[str, Any]) -> members.WireParts:
-    """Read a wire form by its source; a failed outcome that gives no error gets one from what it does give."""
+    """Read a wire form by its source; a failed outcome without an error gets one."""
     meta = wire.get("meta")
     meta = meta if isinstance(meta, Mapping) else {}
     own = OWN.get(str(meta.get("source")), {})
@@ -83,7 +83,7 @@ def _read_own(meta: Mapping[str, Any], own: Mapping[str, str]) -> dict[str, Any]
 
 
 def joined(headers: Iterable[tuple[str, str]]) -> dict[str, str | list[str]]:
-    """Join repeated headers as fetch does; cookies hold commas of their own and stay apart."""
+    """Join repeated headers as fetch does; cookies contain commas and stay separate."""
     grouped: dict[str, list[str]] = {}
     for name, value in headers:
         grouped.setdefault(name.lower(), []).append(value)
@@ -107,7 +107,7 @@ def _snake(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _implied(own: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Describe the failure that only the source's own members tell: a flag, a status, an exit code."""
+    """Make the error for a failure that only the source's own members show: a flag, a status, an exit code."""
     status, exit_code = own.get("status"), own.get("exit_code")
     if own.get("is_error") is True:
         texts = [block.text for block in own.get("content", ()) if block.type == "text"]
