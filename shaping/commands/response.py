@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -55,6 +56,8 @@ _TABLE_PAYS: Final = 0.85
 _SURE: Final = 1.3  # by how much a guess of tokens must differ, for two writings of the same data
 # Data, and rows that a table shows in less; other texts are cheaper as they are.
 _FORMATS: Final = (*EXACT, "csv", "commits", "table")
+_PRINTS_FILES: Final = re.compile(r"(?:\S*/)?(?:cat|head|tail|sed|nl|bat|less|more)\b")
+_LONG_TEXT: Final = 600  # characters of an output that may be worth writing in another way
 # What the meta of a program's own envelope says about its data, and is passed on.
 _PASSED_ON: Final = (
     "request_id", "session_id", "schema_version", "not_modified", "truncated", "shown", "cursor", "ref", "etag",
@@ -192,6 +195,7 @@ class _Response:
 
     def _within_budget(self) -> CommandResponse:
         limit, whole = self._plan.max_tokens, self._cutter.to(None)
+        whole = replace(whole, out=replace(whole.out, text=self._short_lines(whole.out.text)))
         if limit is None or self._fits(whole.out.text + whole.err.text, limit):
             response = self._cut(whole)
             if limit is None or self._fits(response.printed, limit):
@@ -202,6 +206,17 @@ class _Response:
             if (fitted := self._fitted(limit, notice)) is not None:
                 return fitted
         return self._cut(self._cutter.least(), BARE, warnings=[_too_small(limit, "only one line")])
+
+    def _short_lines(self, text: str) -> str:
+        """Write lines that differ in a few words short; a program that prints files prints their bytes."""
+        plan, words = self._plan, self._finished.invocation.argv
+        prints_files = bool(_PRINTS_FILES.match(words[-1] if len(words) > 1 and words[1] == "-c" else words[0]))
+        may = self._plain and not self._off and "repeats" in plan.noise and plan.encoding != "json" and not prints_files
+        if not may or len(text) < _LONG_TEXT:
+            return text
+        from shaping.encoders.lines import encode  # noqa: PLC0415 (most runs print little: costs 20 ms)
+
+        return encode(text)
 
     def _fitted(self, limit: int, notice: int) -> CommandResponse | None:
         """Cut the text to what its notice leaves of the budget; None where that is too little."""
@@ -300,6 +315,8 @@ class _Response:
 
     def _pays(self, text: str, parsed: Parsed) -> bool:
         own = "\n".join(self._out.lines.lines)
+        if not parsed.exact and (short := self._short_lines(own)) is not own:
+            return costs_at_most(text, short, self._plan)
         return costs_at_most(text, own, self._plan, 1 if parsed.exact else _TABLE_PAYS)
 
     # Data in an envelope.
