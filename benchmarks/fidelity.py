@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import corpus
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
-from shaping.encoders import decode
+from shaping.encoders import decode, lines
 from shaping.encoders.formats import encode_json
 from shaping.errors import ToolError
 from shaping.parsers import EXACT, parse
@@ -87,9 +87,9 @@ def _compact(result: dict[str, Any]) -> str:
 def is_answered(
     lib: Any, question: dict[str, Any], original: dict[str, Any], shaped: dict[str, Any], *, kept: bool
 ) -> bool:
-    """Answer a question by its path from what the model reads; one without a path by its evidence alone."""
+    """Answer a question by its path from what the model reads; one about a text by its evidence in the decoded text."""
     if not question.get("paths") or question["decode"] in {"text", "result"}:
-        return kept
+        return kept or bool(lib.score_question(question, original, _with_whole_lines(shaped))["value"])
     if question.get("absent") and _is_named_absent(lib, question, shaped):
         return True
     try:
@@ -98,6 +98,15 @@ def is_answered(
         return all(lib.path_eval(document, path) == lib.path_eval(source, path) for path in question["paths"])
     except (ValueError, TypeError, KeyError, IndexError):
         return False
+
+
+def _with_whole_lines(shaped: dict[str, Any]) -> dict[str, Any]:
+    """Decode the lines of texts that are written short."""
+    blocks = [
+        {**block, "text": lines.decode(block["text"])} if block.get("type") == "text" else block
+        for block in shaped["content"]
+    ]
+    return {**shaped, "content": blocks}
 
 
 def _is_named_absent(lib: Any, question: dict[str, Any], shaped: dict[str, Any]) -> bool:

@@ -26,6 +26,8 @@ LARGEST: Final = 200_000  # characters of a text
 _LEAST: Final = 5  # lines of one kind
 _RUN: Final = 4  # of them in a row, from which their tag is written once
 _TAG, _GAP_PRICE, _PLACE_PRICE = 4, 3, 4  # characters of which a tag, a wide gap and a place have the price
+_AFFIX: Final = 3  # characters that the words of a column begin or end with, from which they are part of the template
+_PAYS: Final = 40  # characters that a kind of lines must save: a reader looks each of them up
 _LONGEST: Final = 2000  # characters of a line; a longer one is a document
 _SPLITS: Final = 6  # words by which lines of one kind are told apart, one after the other
 _COLUMNS, _NAMES = 4, 2  # that are tried for that: those with few different words, and those with many
@@ -43,6 +45,8 @@ _SOURCE = re.compile(
 # Braces would be taken for places, and other blanks than spaces and tabs for parts of words.
 _ODD = re.compile(r"[{}\x00-\x08\x0a-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _GAP = re.compile(r"[ \t]+")
+_DIVIDING: Final = frozenset("/\\=:,;()[]<>|\"'`")  # what stands between the parts of a word
+_ENCLOSING: Final = frozenset("()[]<>\"'`,;")  # what is worth writing once even where it stands alone
 _TAIL = re.compile(r"[^\w.+-].*")
 _TAGGED = re.compile(r"#(\d+)(?:=(.*)|( \((\d+) lines\):)|(?: (.*))?)")
 _PLACE = re.compile(r"\{(\d*|…)\}")
@@ -191,7 +195,7 @@ def _told_apart(group: _Group, splits: int) -> list[_Kind]:
     if parts:
         return [kind for part in parts for kind in _told_apart(part, splits - 1)]
     kind = group.kind() if len(group.rows) >= _LEAST else None
-    return [kind] if kind is not None and kind.saved > 0 else []
+    return [kind] if kind is not None and kind.saved >= _PAYS else []
 
 
 class _Group:
@@ -262,7 +266,7 @@ class _Group:
 
 
 def _around(column: Words) -> tuple[str, str]:
-    """Return what all words of a column begin and end with, up to the letters and digits next to what differs."""
+    """Return what all words of a column begin and end with, up to a mark that divides words; names stay whole."""
     first, last = column[0], column[-1]
     before = _common(column) if first[0] == last[0] else 0
     turned = [word[: before - 1 if before else None : -1] for word in column] if first[-1] == last[-1] else []
@@ -274,9 +278,9 @@ def _around(column: Words) -> tuple[str, str]:
 
 
 def _common(column: Words) -> int:
-    """Return how many characters all words begin with, the last of them neither a letter nor a digit."""
+    """Return how many characters all words begin with, the last of them a mark that divides words."""
     low, high = min(column), max(column)
     end = len(low)
-    while end and (low[:end] != high[:end] or low[end - 1].isalnum()):
+    while end and (low[:end] != high[:end] or low[end - 1] not in _DIVIDING):
         end -= 1
-    return end
+    return end if end >= _AFFIX or low[:end] in _ENCLOSING else 0

@@ -56,6 +56,7 @@ _LEAST_TABLE = 300  # characters of such a table
 _FEW = 4  # lines before rows, and after them, that may be of another kind
 _SURE = 0.1  # by which a guess may be wrong
 _WORTH = 0.85  # of the tokens of a text is what it may cost written as data
+_CLEARLY = 0.9  # of the price of rows is that of short lines that are preferred to them: rows have names
 _SHORT = 50_000  # characters of a text that fits most budgets; a larger one is cut better as rows than as lines
 _LARGEST = 4_000_000  # characters; a larger file of rows is text to page through
 _LONG = 60_000  # characters by which an outline is known
@@ -126,15 +127,15 @@ def head_of(text: str) -> str:
 
 
 def is_cheaper(parsed: Parsed, *, as_lines: bool = True) -> bool:
-    """Whether a text written as the data it holds costs at least 15% fewer tokens, and no more than as short lines."""
+    """Whether a text written as the data it holds costs 15% fewer tokens, and not clearly more than as short lines."""
     from shaping.encoders import encode, lines  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
     from shaping.tokens import cheap, count  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
 
     if parsed.format in _ROWS and (head := head_of(parsed.text)) is not parsed.text:
         parsed = parse(head, (parsed.format,)) or parsed
     written = encode(parsed.value, repeats=True, constants=True).text
-    if as_lines and len(parsed.text) <= _SHORT and cheap(lines.encode(parsed.text)) < cheap(written):
-        return False  # cheaper as a text whose lines are written short
+    if as_lines and len(parsed.text) <= _SHORT and (short := lines.encode(parsed.text)) != parsed.text:
+        return count(written) <= count(short) / _CLEARLY
     guess = cheap(written) / cheap(parsed.text)
     if abs(guess - _WORTH) > _SURE:
         return guess < _WORTH
