@@ -161,7 +161,7 @@ class LineChoice:
             if at in chosen:
                 continue
             # A line on its own costs the mark of a gap as well.
-            cost = self._cost(at) + (0 if {at - 1, at + 1} & chosen else self._mark)
+            cost = self._cost(at) + (0 if at - 1 in chosen or at + 1 in chosen else self._mark)
             if cost > left and at in self._sought and left > self._mark:
                 continue
             if cost > left:

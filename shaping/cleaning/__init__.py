@@ -88,11 +88,10 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
             opened, early = redact_value(opened, plan)
         selected, selecting = select_fields(opened, fields)
     try:
-        pruned = without_empties(selected, plan.empties) if plan.empties.anything else selected
         # The JSON that opening wrote holds only while no step has changed what it opened.
-        opened_value = selected if opening.original is None else opening.original
-        written = opening.written if pruned is opened_value else None
-        quiet, quieting = quieten(pruned, plan, call.arguments, written)
+        written = opening.written if opening.original is None or selected is opening.original else None
+        pruned = without_empties(selected, plan.empties) if _may_have_empties(written, plan.empties) else selected
+        quiet, quieting = quieten(pruned, plan, call.arguments, written if pruned is selected else None)
         value, masking = redact_value(quiet, plan, quieting.written)
     except Exception as fault:
         raise CleaningError(raw if opening.original is None else opening.original, fault) from fault
@@ -219,6 +218,13 @@ def misspelt(value: Any, plan: Plan) -> list[str]:
     kept = plan.fields.include if plan.fields is not None and plan.fields.include else ()
     visible = plan.private.apply(value) if plan.private is not None and kept else value
     return [scrub(str(miss)) for miss in misses(visible, kept) if miss.near and miss.near[0] not in kept]
+
+
+def _may_have_empties(written: bytes | None, flags: Empties) -> bool:
+    """Whether a value may have members to drop; its compact JSON tells that most have none, where it is known."""
+    if written is None or flags.defaults:
+        return flags.anything
+    return flags.anything and (b"null" in written or b"[]" in written or b"{}" in written)
 
 
 def without_empties(value: Any, flags: Empties) -> Any:

@@ -61,14 +61,22 @@ class Encoded:
 
 
 def encode(
-    value: Json, encoding: str = "auto", *, repeats: bool = True, constants: bool = True, lossless: bool = True
+    value: Json,
+    encoding: str = "auto",
+    *,
+    repeats: bool = True,
+    constants: bool = True,
+    lossless: bool = True,
+    compact: bytes | None = None,
 ) -> Encoded:
     """Write a value; `auto` takes the cheapest form by tokens and never one larger than compact JSON.
 
     Every format reads back exactly; one that need not be `lossless` may also put what comes back further from its row.
+    `compact` is the value's compact JSON, where it is known.
     """
     if encoding == "auto":
-        return _cheapest(value, repeats=repeats, constants=constants, lossless=lossless)
+        dumped = orjson.dumps(value) if compact is None else compact
+        return _cheapest(value, dumped, repeats=repeats, constants=constants, lossless=lossless)
     if encoding == "table":
         return Encoded(table.encode(value, repeats=repeats, constants=constants, lossless=lossless), "table")
     if (text := _format(encoding).encode(value)) is not None:
@@ -81,8 +89,7 @@ def decode(text: str, encoding: str) -> Json:
     return _format(encoding).decode(text)
 
 
-def _cheapest(value: Json, *, repeats: bool, constants: bool, lossless: bool) -> Encoded:
-    dumped = orjson.dumps(value)
+def _cheapest(value: Json, dumped: bytes, *, repeats: bool, constants: bool, lossless: bool) -> Encoded:
     # Mostly only the length is asked for, and what is ASCII has it already.
     plain = dumped if dumped.isascii() else dumped.decode()
     if len(plain) < _SMALL:

@@ -232,7 +232,7 @@ class Records:
 
     def has(self, kinds: Sequence[Kind]) -> bool:
         """Whether any member is of one of these kinds."""
-        return any(self._members[kind] if kind in self._members else self._of_kind(kind) for kind in kinds)
+        return any(map(self._of_kind, kinds))
 
     def _of_kind(self, kind: Kind) -> list[str]:
         if kind in self._members:

@@ -23,6 +23,11 @@ _ERROR = (
 _has_error_word = SchemaValidator(
     core_schema.str_schema(pattern=f"(?i){_ERROR}", regex_engine="rust-regex")
 ).isinstance_python
+# The same in many lines at once: most texts have few lines that report an error.
+_have_error_word = SchemaValidator(
+    core_schema.str_schema(pattern=f"(?im){_ERROR}", regex_engine="rust-regex")
+).isinstance_python
+_TOGETHER: Final = 32  # lines
 _NO_ERROR = re.compile(r"\b(?:0|no)\s+(?:errors?|failures?|failed|problems?|conflicts?)\b", re.IGNORECASE)
 _HEADING: Final = "Traceback (most recent call last)"
 _FRAME = re.compile(r"\s+(?:at\s|\.\.\.\s\d+\s)")
@@ -31,14 +36,24 @@ _CAUSE = re.compile(r"\s*(?:Caused by|Suppressed): ")
 
 def is_error_line(line: str) -> bool:
     """Return whether a line reports an error; "0 errors" does not."""
-    if not line.isascii():  # the engine reads no lone surrogates
-        line = line.encode(errors="replace").decode()
+    line = _without_surrogates(line)
     return _has_error_word(line) and (not _NO_ERROR.search(line) or _has_error_word(_NO_ERROR.sub("", line)))
+
+
+def _without_surrogates(text: str) -> str:
+    """Return a text that the engine can read."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def error_lines(lines: Sequence[str]) -> list[int]:
     """Return the indexes of the lines that report an error, the exceptions of tracebacks included."""
-    found = [at for at, line in enumerate(lines) if is_error_line(line)]
+    found = [
+        at
+        for start in range(0, len(lines), _TOGETHER)
+        if _have_error_word(_without_surrogates("\n".join(lines[start : start + _TOGETHER])))
+        for at, line in enumerate(lines[start : start + _TOGETHER], start)
+        if is_error_line(line)
+    ]
     exceptions = {at for trace in find_traces(lines, found) for at in trace.exceptions}
     return sorted(exceptions.union(found)) if exceptions else found
 

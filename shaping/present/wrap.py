@@ -245,5 +245,6 @@ def encode_value(value: Any, plan: Plan) -> tuple[str, str]:
         repeats="repeats" in plan.noise,
         constants="constants" in plan.noise,
         lossless=plan.lossless,
+        compact=compact,
     )
     return made.text, made.encoding
