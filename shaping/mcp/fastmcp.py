@@ -116,13 +116,13 @@ class ShapingMiddleware(Middleware):
             return answer
         model = isinstance(answer, BaseModel)
         said = answer.model_dump(mode="json", by_alias=True, exclude_none=True) if model else answer
-        clean = self.messages.redaction.said(said)
+        clean = self.messages.redaction.clean(said)
         return answer if clean is said else type(answer).model_validate(clean) if model else clean
 
     def _described(self, described: Any) -> Any:
         """Return a resource, a template, a prompt or an introduction without secrets in its words and `_meta`."""
         said = {name: found for name in _WORDS if (found := getattr(described, name, None)) is not None}
-        clean = self.messages.redaction.said(said, "initialize")
+        clean = self.messages.redaction.clean(said, "initialize")
         return described if clean is said else described.model_copy(update=clean)
 
     async def on_read_resource(

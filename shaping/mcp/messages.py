@@ -15,11 +15,11 @@ from shaping.errors import from_exception, make_error
 from shaping.ledger import open_ledger
 from shaping.mcp.errors import error_from_text
 from shaping.mcp.meta import with_meta
-from shaping.mcp.parts import ResultContext, ToolEntry, decide
+from shaping.mcp.parts import ResultContext, ToolEntry, unlisted_entry
 from shaping.mcp.reading import advertised_schema, shows_no_more, usable
 from shaping.mcp.recording import CallRecorder
 from shaping.mcp.redaction import MessageRedaction, well_formed
-from shaping.mcp.result import error_result, shape_call, text_of
+from shaping.mcp.result import ShapedResult, error_result, shape_call, text_of
 from shaping.mcp.sessions import Session, Sessions, ToolListNotifier
 from shaping.mcp.tools import CONTROL, EXPAND, expand_entry, is_dropped, log_idle_rules, tool_entry
 from shaping.response import CallContext
@@ -148,7 +148,7 @@ class MessageShaper:
             names = {*session.tools, *(tool["name"] for tool in tools)}
             log_idle_rules(session.loaded_config.config, {name: server(name) for name in names}, self._idle_rules)
         rest = {name: value for name, value in result.items() if name != "tools"}
-        return {**self.redaction.said(rest, "tools/list"), "tools": shown}
+        return {**self.redaction.clean(rest, "tools/list"), "tools": shown}
 
     def list_tools(self, session: Session, tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the tools as this client is shown them; one that it has been shown before is shown the same again."""
@@ -157,7 +157,7 @@ class MessageShaper:
         names = {name for tool in tools for name in (tool.get("inputSchema") or {}).get("properties") or {}}
         session.arguments |= names
         listed = [entry.wire for tool in tools if (entry := self._tool_entry(session, tool)) is not None]
-        return self.redaction.said(listed, "tools/list")
+        return self.redaction.clean(listed, "tools/list")
 
     def expand_tool(self, session: Session) -> dict[str, Any]:
         """Return the definition of our own tool, under a name that no tool of this session has."""
@@ -239,7 +239,7 @@ class MessageShaper:
         result = well_formed(result) if self.is_on else result
         shaped = shape_call(self.shaper, result, context)
         self._call_log.record_call(session, context, result, shaped, options, server=server, started=started)
-        return shaped
+        return shaped.wire
 
     def error_result(
         self,
@@ -254,9 +254,9 @@ class MessageShaper:
         """Write an error as the result of a call; `raw` is the result that the client would have got without us."""
         started, server = perf_counter(), server or self.server
         context = self._context(session, tool, _NO_OPTIONS, server, **about)
-        written = error_result(self.shaper, context, error)
-        self._call_log.record_call(session, context, raw, written, _NO_OPTIONS, server=server, started=started)
-        return written
+        shaped = ShapedResult(error_result(self.shaper, context, error))
+        self._call_log.record_call(session, context, raw, shaped, _NO_OPTIONS, server=server, started=started)
+        return shaped.wire
 
     def expand(self, session: Session, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a call of the tool that brings back what was left out."""
@@ -308,8 +308,7 @@ class MessageShaper:
         client = session.known
         entry = session.tools.get(tool)
         if entry is None:
-            chosen = decide(plan.channels, client, typed=plan.typed, relay=self.relay)
-            entry = ToolEntry({}, chosen, forced=plan.channels != "auto", limit=client.limit)
+            entry = unlisted_entry(plan, client, relay=self.relay)
         begun = None
         edited = session.loaded_config is not self.shaper.loaded_config and options.request is None
         if edited and entry.advertised is not None:

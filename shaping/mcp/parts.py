@@ -12,7 +12,7 @@ import orjson
 from shaping.budget import count_near
 from shaping.cleaning.call import limit_value
 from shaping.clients import UNKNOWN_CLIENT
-from shaping.mcp.reading import DataPart, is_listing, is_text, read_result
+from shaping.mcp.reading import DataPart, advertised_schema, is_listing, is_text, read_result
 from shaping.mcp.redaction import binary_members
 from shaping.parsers.json import write_json
 from shaping.response import CallContext
@@ -97,7 +97,21 @@ class ResultContext:
     tools: Collection[str] = ()
     expand_name: str = "shaping_expand"
     call: CallContext = field(default_factory=CallContext)
-    shaped: list[Shaped] = field(default_factory=list)  # the parts as they were shaped last, for the ledger
+
+
+def unlisted_entry(
+    plan: Plan,
+    client: KnownClient,
+    *,
+    channels: Setting | None = None,
+    schema: Mapping[str, Any] | None = None,
+    relay: bool = False,
+) -> ToolEntry:
+    """Return the entry of a tool that this client was not shown in a list, as if it had been."""
+    setting = channels or plan.channels
+    chosen = decide(setting, client, typed=plan.typed, relay=relay)
+    shown = advertised_schema(plan, schema) if schema is not None and chosen.schema else None
+    return ToolEntry({}, chosen, setting != "auto", schema, shown, client.limit)
 
 
 def read_parts(result: Mapping[str, Any], context: ResultContext) -> ResultData:
@@ -125,7 +139,6 @@ def shape_parts(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
             costs = [ceil(one.tokens.after * (1 + one.tokens.after.error_bound / 100)) for one in shaped]
             cut = zip(shaped, costs, shares(costs, budget), strict=True)
             shaped = [one if cost <= share and not one.call.as_json else one.within(share) for one, cost, share in cut]
-    context.shaped[:] = shaped
     return shaped
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shaping.ledger import Ledger
     from shaping.mcp.messages import ToolCallOptions
     from shaping.mcp.parts import ResultContext
+    from shaping.mcp.result import ShapedResult
     from shaping.mcp.sessions import Session
     from shaping.response import Shaped
     from shaping.settings import Plan
@@ -39,13 +40,14 @@ class CallRecorder:
         session: Session,
         context: ResultContext,
         raw: Mapping[str, Any] | None,
-        sent: Mapping[str, Any],
+        shaped: ShapedResult,
         options: ToolCallOptions,
         *,
         server: str,
         started: float,
     ) -> None:
         """Record a tool's answer; where nobody knows what it was without shaping (`raw` is None) nothing was saved."""
+        sent, parts = shaped
         if not self._is_active or not is_shown_to_model(sent if raw is None else raw, context):
             return
         session.servers[context.tool] = server
@@ -63,10 +65,8 @@ class CallRecorder:
                 before=before,
                 after=after,
             )
-        call = MeasuredCall(
-            context.tool, before, after, partial(_additions, context.shaped, raw, sent), trace=options.trace
-        )
-        self._enter(session, call, context.shaped, server=server, started=started, about=about)
+        call = MeasuredCall(context.tool, before, after, partial(_additions, parts, raw, sent), trace=options.trace)
+        self._enter(session, call, parts, server=server, started=started, about=about)
 
     def record_expansion(
         self, session: Session, plan: Plan, arguments: Mapping[str, Any], sent: Mapping[str, Any], *, started: float

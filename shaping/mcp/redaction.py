@@ -191,7 +191,7 @@ class MessageRedaction:
         out = {**members(wire, items), **items}
         return wire if out == wire else out
 
-    def said(self, said: ValueT, method: str = "") -> ValueT:
+    def clean(self, said: ValueT, method: str = "") -> ValueT:
         """Clean whatever else a server says in answer to a method, or by itself."""
         if self._shaper.mode != "on":
             return said
@@ -226,7 +226,7 @@ class MessageRedaction:
     def error(self, error: Any, tool: str = "") -> Any:
         """Clean the words and the data of a JSON-RPC error, and cut them to the budget."""
         if not isinstance(error, dict):
-            return self.said(error)
+            return self.clean(error)
         members = [name for name, value in error.items() if name != "code" or not isinstance(value, int)]
         clean = self.members(error, members, tool)
         said: dict[str, Any] = {name: clean[name] for name in ("message", "data") if name in clean}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -17,16 +17,15 @@ from shaping.mcp.meta import ERROR, is_shaped, with_meta, with_warnings
 from shaping.mcp.parts import (
     TEXT,
     ResultContext,
-    ToolEntry,
-    decide,
     error_plan,
     fit_blocks,
     possible_channels,
     protecting_plan,
     read_parts,
     shape_parts,
+    unlisted_entry,
 )
-from shaping.mcp.reading import advertised_schema, is_valid
+from shaping.mcp.reading import is_valid
 from shaping.mcp.redaction import (
     is_for_model,
     redact_around,
@@ -60,6 +59,13 @@ _TRIES = 4  # budgets that are tried until a client shows all of a result
 _SMALLEST = 60  # tokens: below it there is room for no data, only for the notice
 
 
+class ShapedResult(NamedTuple):
+    """A result as it goes out, and its parts as they were shaped, by which the ledger tells what was added."""
+
+    wire: dict[str, Any]
+    parts: Sequence[Shaped] = ()
+
+
 def shape_result(
     shaper: Shaper,
     result: Mapping[str, Any],
@@ -81,39 +87,31 @@ def shape_result(
     plan, warnings = shaper.choose(
         tool, surface="mcp", profile=profile, request=request, default_profile=default_profile
     )
-    setting = channels or plan.channels
     known = find_client(client)
-    chosen = decide(setting, known, typed=plan.typed, relay=relay)
-    shown = advertised_schema(plan, schema) if schema is not None and chosen.schema else None
-    context = ResultContext(
-        tool,
-        plan,
-        ToolEntry({}, chosen, setting != "auto", schema, shown, known.limit),
-        known,
-        call=CallContext(warnings=(*about.pop("warnings", ()), *warnings), **about),
-    )
-    return shape_call(shaper, result, context)
+    entry = unlisted_entry(plan, known, channels=channels, schema=schema, relay=relay)
+    call = CallContext(warnings=(*about.pop("warnings", ()), *warnings), **about)
+    return shape_call(shaper, result, ResultContext(tool, plan, entry, known, call=call)).wire
 
 
-def shape_call(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
+def shape_call(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
     """Shape the result of a call; a fault in shaping never loses it, and never lets a secret out."""
     mode, plan = shaper.mode, context.plan
     if mode == "off" or is_shaped(result):
-        return dict(result)
+        return ShapedResult(dict(result))
     try:
         if mode == "observe":
-            shape_parts(shaper, result, read_parts(result, context), context)
-            return dict(result)
+            return ShapedResult(dict(result), shape_parts(shaper, result, read_parts(result, context), context))
         result = well_formed(result)
         if not plan.enabled or not is_shown_to_model(result, context):
-            return redact_whole(result, plan)
+            return ShapedResult(redact_whole(result, plan))
         clean, hits = redact_around(result, plan)
         clean, context = fit_blocks(clean, context)
         shape = _error if result.get("isError") is True else _success
-        return with_warnings(_within_limit(shaper, clean, context, shape), hits)
+        shaped = _within_limit(shaper, clean, context, shape)
+        return shaped._replace(wire=with_warnings(shaped.wire, hits))
     except Exception as fault:  # noqa: BLE001 (whatever it is, the tool's answer goes out redacted)
         log_fault("shaping a result of %r failed with %s\n%s", context.tool, fault)
-        return unshaped_result(result, plan, fault)
+        return ShapedResult(unshaped_result(result, plan, fault))
 
 
 def is_shown_to_model(result: Mapping[str, Any], context: ResultContext) -> bool:
@@ -148,32 +146,32 @@ def _within_limit(
     shaper: Shaper,
     result: Mapping[str, Any],
     context: ResultContext,
-    shape: Callable[[Shaper, Mapping[str, Any], ResultContext], dict[str, Any]],
-) -> dict[str, Any]:
+    shape: Callable[[Shaper, Mapping[str, Any], ResultContext], ShapedResult],
+) -> ShapedResult:
     """Shape a result, with a smaller budget until its client shows all of it."""
     out = shape(shaper, result, context)
     for _ in range(_TRIES):
-        excess = context.client.excess(out, context.entry.limit)
+        excess = context.client.excess(out.wire, context.entry.limit)
         if excess <= 1:
             break
-        now = int(count(context.client.shown(out)))
+        now = int(count(context.client.shown(out.wire)))
         budget = max(_SMALLEST, int(min(now, context.plan.max_tokens or now) / excess * 0.95))
         context = replace(context, plan=replace(context.plan, max_tokens=budget))
         out = shape(shaper, result, context)
     return out
 
 
-def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
+def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
     data = read_parts(result, context)
     if not data.parts:
-        return _without_data(shaper, result, context)
+        return ShapedResult(_without_data(shaper, result, context))
     shaped = shape_parts(shaper, result, data, context)
     if shaped[0].failed and (error := shaped[0].envelope.error) is not None:
         # The tool answered in an envelope of its own, which says that the call failed.
-        return _beside(result, _write_error(shaper, error, [shaped[0].text], context, shaped))
+        return ShapedResult(_beside(result, _write_error(shaper, error, [shaped[0].text], context, shaped)), shaped)
     written = _written(result, data, shaped, context)
     if context.client.whole_result and _is_dearer(written, result, data, shaped, context):
-        return dict(result)
+        return ShapedResult(dict(result), shaped)
     if context.entry.advertised is not None and _has_big(shaped):
         # A client that was given a schema checks the numbers by it.
         written = with_numbers(written)
@@ -182,7 +180,7 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
             # The config was edited since the schema was advertised, and what it asks for now does not fit.
             return _success(shaper, result, replace(context, plan=context.advertised_plan, advertised_plan=None))
         return _unfiltered(shaper, result, data, context)
-    return with_meta(written, context.plan, shaped, context.client, marked=context.marked)
+    return ShapedResult(with_meta(written, context.plan, shaped, context.client, marked=context.marked), shaped)
 
 
 def _without_data(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
@@ -200,7 +198,7 @@ def _noted(shaper: Shaper, context: ResultContext) -> list[Shaped]:
     return [shaper.shape_by(plan, "", context.call)] if context.call.warnings else []
 
 
-def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
+def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
     """Write an error result: the tool's own words, within the budget, with the code that they tell of."""
     context = replace(context, entry=replace(context.entry, channels=TEXT, advertised=None))
     data = _words_first(read_parts(result, context))
@@ -215,7 +213,7 @@ def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) ->
         # Such a client shows its model all of a failed result: a text would tell the data twice.
         out = {**out, "content": [], "structuredContent": shaped[0].value}
     rest = [block for block in result.get("content") or () if block.get("type") != "text"]
-    return _beside(result, {**out, "content": [*out["content"], *rest]})
+    return ShapedResult(_beside(result, {**out, "content": [*out["content"], *rest]}), shaped)
 
 
 def _beside(result: Mapping[str, Any], error: dict[str, Any]) -> dict[str, Any]:
@@ -390,7 +388,7 @@ def _misfit(written: Mapping[str, Any], context: ResultContext) -> bool:
     )
 
 
-def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext) -> dict[str, Any]:
+def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext) -> ShapedResult:
     """Send the unfiltered data, less only what must never leave, where the shaped data does not fit the schema.
 
     It is within the budget, unless only all of it fits: a tool may break the schema that it gave itself.
@@ -410,7 +408,7 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
         every, of_every = attempt(replace(plan, max_tokens=None, max_items=None, max_string=None))
         if not _misfit(every, context):
             written, shaped = every, of_every
-    return with_meta(written, context.plan, shaped, context.client, marked=context.marked)
+    return ShapedResult(with_meta(written, context.plan, shaped, context.client, marked=context.marked), shaped)
 
 
 def _bare_json(content: Sequence[Any]) -> tuple[Any] | None:

@@ -90,7 +90,7 @@ class ShapedServer:
             return await self._read(ctx, call_next)
         if ctx.method not in _TOOLS:
             answer = await call_next(ctx)
-            return self.messages.redaction.said(answer, ctx.method) if isinstance(answer, dict) else answer
+            return self.messages.redaction.clean(answer, ctx.method) if isinstance(answer, dict) else answer
         session = self.messages.session(ctx.session)
         if self.messages.refresh(session):
             await ctx.session.send_tool_list_changed()

@@ -151,7 +151,6 @@ class HttpServer:
         self._make_upstream = make_upstream
         self._loading = loading
         self._sessions: dict[str, HttpSession] = {}
-        self._spares: list[Upstream | Router] = []
         self._one_token = False  # whether all clients have the same credential, which then tells none from another
 
     def app(
@@ -185,7 +184,7 @@ class HttpServer:
 
     async def close(self) -> None:
         """End every session."""
-        await asyncio.gather(*(one.close() for one in (*self._sessions.values(), *self._spares)))
+        await asyncio.gather(*(session.close() for session in self._sessions.values()))
 
     async def _post(self, request: Request) -> Response:
         message = await _body(request)
@@ -210,8 +209,9 @@ class HttpServer:
             events = session.answer_events(stream, first)
             return StreamingResponse(events, media_type="text/event-stream", headers={**_EVENTS, **opened})
         if "error" in first.data:
-            await self._undo_introduction(session, message)
             opened = {}
+            if message.method in {"initialize", "server/discover"}:  # the client goes on by the other, or not at all
+                await self._end(session)
         return Response(first.line, media_type="application/json", headers=opened)
 
     async def _session_for(self, request: Request, message: Message) -> HttpSession | Response:
@@ -231,10 +231,9 @@ class HttpServer:
         return None if session is None or session.stateless else session
 
     async def _begin(self, *, stateless: str | None = None, owner: str | None = None) -> HttpSession | Response:
-        if not self._spares and not await self._has_room():
+        if not await self._has_room():
             return _full()
-        upstream = self._spares.pop() if self._spares else self._make_upstream()
-        session = HttpSession(upstream, self._loading, stateless=stateless, owner=owner)
+        session = HttpSession(self._make_upstream(), self._loading, stateless=stateless, owner=owner)
         self._sessions[session.id] = session
         return session
 
@@ -252,7 +251,7 @@ class HttpServer:
 
     async def _has_room(self) -> bool:
         """Return whether another session may begin, ending the one that has been idle for longest where needed."""
-        if len(self._sessions) + len(self._spares) < _MOST_SESSIONS:
+        if len(self._sessions) < _MOST_SESSIONS:
             return True
         idle = self._idle_for(_SPARED_SECONDS)
         if idle:
@@ -262,15 +261,6 @@ class HttpServer:
     def _idle_for(self, seconds: float) -> list[HttpSession]:
         long_ago = time.monotonic() - seconds
         return [one for one in self._sessions.values() if not one.is_busy and one.used < long_ago]
-
-    async def _undo_introduction(self, session: HttpSession, message: Message) -> None:
-        """End what an introduction has begun that the server refused."""
-        if message.method == "initialize":
-            await self._end(session)
-        elif message.method == "server/discover" and session.stateless:
-            # The client goes on with the handshake; the server that it has started is there for that.
-            self._sessions.pop(session.id, None)
-            self._spares.append(session.relay.upstream)
 
     async def _end(self, session: HttpSession) -> None:
         self._sessions.pop(session.id, None)

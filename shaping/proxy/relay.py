@@ -137,7 +137,7 @@ class Relay:
             except UnusableConfigError as problem:
                 await self._refuse(message, asked, problem)
             else:
-                clean = partial(_without_secrets, message, messages, "" if asked is None else asked.method)
+                clean = partial(_redacted, message, messages, "" if asked is None else asked.method)
                 large = len(message.line) > _LARGE
                 cleaned = await asyncio.get_running_loop().run_in_executor(None, clean) if large else clean()
                 if cleaned.method == message.method:
@@ -187,7 +187,7 @@ class Relay:
         # The last lines of the server's log stand in it, without secrets; only a usable config says what is private.
         with contextlib.suppress(UnusableConfigError):
             messages, _ = await self._open()
-            failure = _without_secrets(failure, messages, "")
+            failure = _redacted(failure, messages, "")
         await self._send(failure)
 
     @property
@@ -274,14 +274,14 @@ class Relay:
     ) -> Message:
         """Return the message as the client gets it: itself where nothing in it changes."""
         try:
-            shaped = _changed_members(message, messages.redaction.said, {"result", "error"})
+            shaped = _changed_members(message, messages.redaction.clean, {"result", "error"})
             shaped = self._shaped_by_method(shaped, asked, messages, session, took)
             return _without_unread_bytes(message, messages) if shaped is message else shaped
         except Exception as fault:  # noqa: BLE001 (whatever it is, nothing goes out that was not looked at)
             _log_fault("shaping an answer to", asked.method, fault)
             # A list of tools is all that a client can do; any other answer goes no further.
             listed = asked.method == "tools/list"
-            return _without_secrets(message, messages, asked.method) if listed else _withheld(message)
+            return _redacted(message, messages, asked.method) if listed else _withheld(message)
 
     def _shaped_by_method(
         self, message: Message, asked: Asked, messages: MessageShaper, session: Session, took: float
@@ -292,7 +292,7 @@ class Relay:
             return _changed(message, "error", message.data["error"], clean)
         result = message.data.get("result")
         if not isinstance(result, dict):
-            return _changed_members(message, messages.redaction.said)
+            return _changed_members(message, messages.redaction.clean)
         if asked.method == "tools/list":
             return _changed(message, "result", result, messages.list_result(session, result, self.upstream.server_of))
         if asked.method != "tools/call":
@@ -336,7 +336,7 @@ def _changed(message: Message, member: str, before: Any, after: Any) -> Message:
     return message if after is before else write({**message.data, member: after})
 
 
-def _without_secrets(message: Message, messages: MessageShaper, method: str) -> Message:
+def _redacted(message: Message, messages: MessageShaper, method: str) -> Message:
     """Return a message that is not shaped, without secrets and private fields; `method` is what it answers."""
     redaction, own = messages.redaction, message.method or ""
     try:
@@ -344,9 +344,9 @@ def _without_secrets(message: Message, messages: MessageShaper, method: str) -> 
             notifies = own.startswith("notifications/")
             clean = redaction.members(params, READ_MEMBERS.get(own, ()), names=notifies)
             message = _changed(message, "params", params, clean)
-        message = _changed_members(message, redaction.said, {"result"})
+        message = _changed_members(message, redaction.clean, {"result"})
         if (result := message.data.get("result")) is not None:
-            message = _changed(message, "result", result, redaction.said(result, method))
+            message = _changed(message, "result", result, redaction.clean(result, method))
         return _without_unread_bytes(message, messages)
     except Exception as fault:  # noqa: BLE001 (whatever it is, nothing goes out that was not looked at)
         _log_fault("looking for secrets in a message of", own or method, fault)
@@ -377,7 +377,7 @@ def _needs_a_look(message: Message, asked: Asked | None) -> bool:
 
     What is private only the config says, which may not be loaded yet.
     """
-    if asked is not None and asked.method in HANDSHAKE - {"ping"} and message.data.keys() <= _MEMBERS:
+    if asked is not None and asked.method in HANDSHAKE and message.data.keys() <= _MEMBERS:
         return may_hold_secret(message.line) or not _is_introduction(message.data.get("result"))
     if any(value for name, value in message.data.items() if name not in {"jsonrpc", "id", "method"}):
         return True

@@ -150,7 +150,10 @@ class StreamableHttp(RemoteTransport):
             await self.upstream.refused(message.id, self.unreachable(problem))
 
     async def _take_stream(self, message: Message, response: httpx2.Response) -> None:
-        """Read the stream that ends with the answer; go on where it broke off, if the server can do that."""
+        """Read the stream that ends with the answer.
+
+        Since the protocol of 2025-11-25 a server may close it earlier and expect the client to go on by the last event.
+        """
         last = await self._read_stream(message, response)
         for _ in range(_RESUME_ATTEMPTS if last else 0):
             if not self.upstream.waits_for(message.id):

@@ -284,7 +284,7 @@ def print_line(name: str, line: bytes, messages: MessageShaper) -> None:
     """Print a line of a server's log without its secrets and without what is private."""
     text = line.decode(errors="replace").rstrip()
     ours, colon, quoted = ("", "", text) if name else text.partition(": ")
-    quoted = without_secrets(messages.redaction.said(quoted))
+    quoted = without_secrets(messages.redaction.clean(quoted))
     if not name:
         logger.warning("%s", f"{ours}{colon}{quoted}")
         return

@@ -26,7 +26,7 @@ _LARGE_LINE = 256 * 1024  # bytes: a longer line is read on another thread
 # A little under the minute for which clients wait, so that they hear the reason and not their own clock.
 START_SECONDS = 55.0
 _SERVER_INFO = "io.modelcontextprotocol/serverInfo"
-HANDSHAKE = frozenset({"initialize", "server/discover", "ping"})
+HANDSHAKE = frozenset({"initialize", "server/discover"})
 _LONGEST_PAUSE = 30.0
 _CLOSE_SECONDS = 3.0  # a child that does not leave is killed in less
 

@@ -398,11 +398,11 @@ def test_an_unchanged_answer_is_not_sent_again(shaper: Shaper) -> None:
     plan = shaper.plan("search", surface="mcp")
     first = shape_call(
         shaper, result, ResultContext("search", plan, ToolEntry({}, BOTH), call=CallContext(if_none_match="none"))
-    )
+    ).wire
     tag = first["_meta"]["shaping"]["etag"]
     again = shape_call(
         shaper, result, ResultContext("search", plan, ToolEntry({}, BOTH), call=CallContext(if_none_match=tag))
-    )
+    ).wire
     assert without_meta(again) == {"content": [text("not modified")], "structuredContent": {}}
     assert again["_meta"]["shaping"]["not_modified"] is True
 
