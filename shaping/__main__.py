@@ -13,7 +13,28 @@ _RUN_VALUES = ("--config", "--profile", "--tool", "--max-tokens")
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line; end quietly where its user or the reader of its output has gone."""
+    try:
+        _run_words()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        _exit_quietly()
+    except SystemExit as ended:
+        # Typer exits with 1 where the reader of our output has gone.
+        if isinstance(ended.__context__, BrokenPipeError):
+            _exit_quietly()
+        raise
+
+
+def _exit_quietly() -> NoReturn:
+    """End where the reader of our output has gone, as in `shaping shape big.json | head`."""
+    # Python would try to write the rest of its buffer at exit and complain.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)
+
+
+def _run_words() -> None:
     words = sys.argv[1:] if hasattr(os, "killpg") else []  # the command line says that these two are not for Windows
     proxy_options = plain_proxy(words)
     if proxy_options is not None:
@@ -73,11 +94,7 @@ def _run(values: dict[str, str], command: list[str]) -> NoReturn:
         sys.stderr.flush()
         os._exit(code)  # the store and the ledger are closed; to free what was imported takes 30 ms
     except BrokenPipeError:
-        # Whoever reads our output has seen enough; Python would complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    except KeyboardInterrupt:
-        sys.exit(130)
+        raise
     except Exception as fault:  # noqa: BLE001 (whatever it is, it must not look like the command's own exit)
         from shaping.cli.run import own_failure  # noqa: PLC0415 (only for a failure of our own: costs 60 ms)
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+Dialect: TypeAlias = Literal["lean", "flat", "sourced", "invariant", "none"]
 
 Reason: TypeAlias = Literal[
     "fields",  # the config's include_only or exclude_fields
@@ -35,6 +37,19 @@ Reason: TypeAlias = Literal[
     "string",  # the middle of a long string
     "depth",  # a subtree, cut to a budget
 ]
+
+
+class MemberChoice(frozenset[str]):
+    """The optional members of an envelope to send, and `excluded`, the members never to send, not even under debug."""
+
+    excluded: frozenset[str]
+
+    def __new__(cls, included: Iterable[str] = (), excluded: Iterable[str] = ()) -> Self:
+        """Make a choice of members."""
+        made = super().__new__(cls, included)
+        made.excluded = frozenset(excluded)
+        return made
+
 
 # Dropped by the thousand, and all alike: listed as one entry each.
 EMPTY: Final = frozenset({"null", "empty", "default"})

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -16,22 +14,19 @@ from shaping.envelope import Envelope
 from shaping.parsers import head_of
 from shaping.present import left_alone, observed, present, unshaped, untouched
 from shaping.present.expansion import Databases, expanded_page, present_hits, present_rows
-from shaping.redaction import scrub
 from shaping.response import CallContext, Facts, Shaped, ShapedDict, ShapedList, Warned, required
-from shaping.settings import ConfigError, context
-from shaping.settings.jsonc import short_name
-from shaping.settings.live import LiveConfig, shared
+from shaping.settings.context import PlanChooser
 from shaping.store import open_store
 from shaping.store.expand import recall
 from shaping.store.keeper import Keeper, Originals
 from shaping.values import reads_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
     from shaping.errors import ErrorDetail
-    from shaping.settings import LoadedConfig, Overrides, Plan, Surface
+    from shaping.settings import Overrides, Plan, Surface
     from shaping.settings.model import Channels
     from shaping.store import Store
     from shaping.store.expand import Recalled
@@ -41,7 +36,7 @@ logger = logging.getLogger("shaping")
 _NO_CONTEXT = CallContext()
 
 
-class Shaper:
+class Shaper(PlanChooser):
     """Shapes what tools return, as the config says.
 
     `config` is a path, a mapping, or nothing: then `response_config.json` is looked for as the command line does, and
@@ -66,44 +61,13 @@ class Shaper:
         environ: Mapping[str, str] | None = None,
     ) -> None:
         """Make a shaper; `store` keeps originals in place of the config's, `recorder` is told of each response."""
-        self._environ = os.environ if environ is None else environ
-        self._live = _live(config, self._environ)
-        if watch:  # a command that shapes once has no use for the next config
-            self._live.start()
+        super().__init__(config, tier=tier, watch=watch, environ=environ)
         self.facts = Facts(tier, tool_version, tuple(capabilities), session_id, expandable)
         self._recorder = recorder
         self._keeper = None if store is None else Keeper(store)
         self._originals = Originals(self.keeper, lambda: self.loaded_config.config.store.ttl_seconds)
         self._databases: Databases | None = None
-        self._told: set[str] = set()
         self._looked: set[tuple[str, str]] = set()  # tools in whose answers the fields to keep were looked for
-
-    @property
-    def mode(self) -> context.Mode:
-        """Whether the environment has shaping on, off or observing."""
-        return context.mode(self._environ, self._tell)
-
-    @property
-    def loaded_config(self) -> LoadedConfig:
-        """The config as it is now; hold on to it to see one config throughout."""
-        return self._live.current
-
-    @property
-    def warnings(self) -> tuple[Warned, ...]:
-        """What is wrong with the config now, for every answer that is shaped without it."""
-        return () if self._live.problem is None else (_problem(self._live.problem),)
-
-    def plan(
-        self,
-        tool: str,
-        *,
-        surface: Surface = "python",
-        profile: str | None = None,
-        request: Overrides | None = None,
-        default_profile: str | None = None,
-    ) -> Plan:
-        """Return the compiled choices for a call of this tool made now."""
-        return self.choose(tool, surface=surface, profile=profile, request=request, default_profile=default_profile)[0]
 
     def shape(
         self,
@@ -194,39 +158,6 @@ class Shaper:
         self._looked.add((plan.tool, plan.config_hash))
         for message in misspelt(value, plan):
             self._tell(f"{plan.tool!r}: include_only: {message}")
-
-    def choose(
-        self,
-        tool: str,
-        *,
-        surface: Surface = "python",
-        profile: str | None = None,
-        request: Overrides | None = None,
-        default_profile: str | None = None,
-        loaded_config: LoadedConfig | None = None,
-    ) -> tuple[Plan, tuple[Warned, ...]]:
-        """Return the compiled choices for a call made now, and a warning for each that is wrong and so ignored."""
-        config, tier = loaded_config or self._live.current, self.facts.tier
-        warnings: tuple[Warned, ...] = ()
-        profile, request = context.with_block(profile, request)
-        if profile is None:
-            profile, warnings = context.profile_by_environment(config, self._environ)
-            profile = profile or default_profile
-        try:
-            plan = config.plan(tool, profile=profile, tier=tier, surface=surface, request=request)
-        except ConfigError as problem:
-            warnings = (*warnings, Warned("BAD_REQUEST", str(problem)))
-            profile, request = profile if profile in config.profiles else None, config.valid_part(request)
-            plan = config.plan(tool, profile=profile, tier=tier, surface=surface, request=request)
-        for warned in warnings:
-            self._tell(warned.message)
-        return plan, (*self.warnings, *warnings)
-
-    def _tell(self, message: str) -> None:
-        """Log what is asked for wrongly once, for whoever set a variable and wonders why nothing happens."""
-        if message not in self._told and len(self._told) < 100:
-            self._told.add(message)
-            logger.warning("%s", scrub(message))
 
     def shape_result(
         self,
@@ -327,24 +258,3 @@ def _is_log(text: str, plan: Plan) -> bool:
     if plan.fields is not None or (parsed := data_in(head_of(text), plan)) is None:
         return False
     return parsed.format == "log" or (parsed.format == "lines" and "level" in parsed.value[0])
-
-
-def _problem(problem: ConfigError) -> Warned:
-    """Warn in the response too: what runs is not what the file says, private paths included."""
-    first = problem.problems[0]
-    where = f"{short_name(first.file)} is wrong at {first.path}"
-    return Warned("BAD_CONFIG", f"{where} and is not in use as written; `shaping check` says why")
-
-
-def _live(config: str | PathLike[str] | Mapping[str, Any] | None, environ: Mapping[str, str]) -> LiveConfig:
-    """Find the live config: a mapping is its own, a path must be good now, a search falls back with a warning."""
-    if isinstance(config, Mapping):
-        try:
-            return LiveConfig(config, environ=environ, strict=True)
-        except ConfigError as problem:
-            # Whoever wrote the config has no use for the frames of the reader that found the problem.
-            raise problem.with_traceback(None) from None
-    live = shared(config, environ=environ, strict=config is not None)
-    if config is not None and live.problem is not None:
-        raise live.problem
-    return live

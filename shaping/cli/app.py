@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -181,21 +180,11 @@ def build() -> typer.Typer:
 def main() -> None:
     """Run the command line."""
     words = sys.argv[1:]
-    try:
-        if wants_json(words):
-            from shaping.cli.output import call  # noqa: PLC0415 (envelopes take 120 ms to import; --help prints none)
+    if wants_json(words):
+        from shaping.cli.output import call  # noqa: PLC0415 (envelopes take 120 ms to import; --help prints none)
 
-            sys.exit(call(build(), words))
-        build()()
-    except KeyboardInterrupt:
-        sys.exit(130)
-    except BrokenPipeError:
-        _exit_quietly()
-    except SystemExit as ended:
-        # Typer exits with 1 where the reader of our output has gone.
-        if isinstance(ended.__context__, BrokenPipeError):
-            _exit_quietly()
-        raise
+        sys.exit(call(build(), words))
+    build()()
 
 
 def wants_json(words: Sequence[str]) -> bool:
@@ -227,10 +216,3 @@ def _program(
     version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_print_version)] = False,
 ) -> None:
     pass
-
-
-def _exit_quietly() -> NoReturn:
-    """End where the reader of our output has gone, as in `shaping shape big.json | head`."""
-    # Python would try to write the rest of its buffer at exit and complain.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(0)

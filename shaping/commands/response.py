@@ -30,7 +30,7 @@ from shaping.parsers import EXACT, Parsed, parse
 from shaping.present.notices import ROOMY
 from shaping.present.wrap import tag_of
 from shaping.redaction import redact_text
-from shaping.response import CallContext, Warned, counted, required
+from shaping.response import CallContext, Warned, counted
 from shaping.store.files import result_file, results_folder
 from shaping.tokens import cheap, counter, upper_bound
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 _REF: Final = "r_" + "x" * 26  # a placeholder as long as any ref, to price a response before it is stored
 _CURSOR: Final = f"{_REF}:999999//stdout~{'xY' * 6}"
 _TRIES: Final = 8
+_REF_AND_CURSOR: Final = 40  # tokens
 _SPARE: Final = 4  # tokens that may be added where text and envelope join
 _NO_TEXT: Final = CutOutputs(CutText("", 0, whole=False), CutText("", 0, whole=False))
 # A form that loses the layout must save this much; JSON and its like need only not be dearer.
@@ -66,7 +67,7 @@ _PASSED_ON: Final = (
 
 
 # Warnings that other facts state more shortly, or that were logged to standard error when the config was read.
-_STATED: Final = frozenset({"REDACTED", "ERRORS_CUT", "BUDGET", "BAD_CONFIG"})
+_STATED: Final = frozenset({"REDACTED", "ERRORS_CUT", "BAD_CONFIG"})
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,8 @@ class _Response:
         for notice in (FULL, REF_ONLY, *([BARE] if self._plain else [])):
             if (fitted := self._fitted(limit, notice)) is not None:
                 return fitted
-        return self._cut(self._cutter.least(), BARE, warnings=[_too_small(limit, "only one line")])
+        # A line of text is worth more than a budget that holds none; plain text needs no line to say that it is cut.
+        return self._cut(_NO_TEXT if self._plain else self._cutter.least(), BARE)
 
     def _short_lines(self, text: str) -> str:
         """Write lines that differ in a few words short; a program that prints files prints their bytes."""
@@ -232,15 +234,13 @@ class _Response:
             room = max(0, room - over - 1)
         return None
 
-    def _cut(self, cuts: CutOutputs, notice: int = FULL, *, warnings: Sequence[Warned] = ()) -> CommandResponse:
+    def _cut(self, cuts: CutOutputs, notice: int = FULL) -> CommandResponse:
         exact = self._out.exact and self._err.exact and cuts.whole
         # Plain text says nothing of lines that the config drops where saying it costs more than they did.
         silent = self._plain and cuts.whole and not self._drop_pays
-        return self._assemble(cuts, None if exact or silent else self._stored.text_ref, notice, warnings=warnings)
+        return self._assemble(cuts, None if exact or silent else self._stored.text_ref, notice)
 
-    def _assemble(
-        self, cuts: CutOutputs, ref: str | None, notice: int, *, warnings: Sequence[Warned] = ()
-    ) -> CommandResponse:
+    def _assemble(self, cuts: CutOutputs, ref: str | None, notice: int) -> CommandResponse:
         """Put text into a response: as data, or into the error where there is one."""
         meta: dict[str, Any] = {} if ref is None else {"ref": ref}
         if not cuts.whole:
@@ -249,8 +249,10 @@ class _Response:
         if self._dropped and ref is not None and notice == FULL:
             # A cut shows in its place; a dropped line does not.
             meta["omissions"] = f"left out: {counted(self._dropped, 'line')} by drop_lines"
-        told = [*warnings, *_lost(cuts.missing_errors)]
+        told = _lost(cuts.missing_errors)
         out, err = cuts.out.text, cuts.err.text
+        if self._plain and out and not (cuts.out.whole or out.endswith("\n")):
+            out += "\n"  # the line of facts is a line of its own
         value = {name: text for name, text in (("stdout", out), ("stderr", err)) if text} or {"stdout": ""}
         etag, same = self._etag(value)
 
@@ -278,7 +280,7 @@ class _Response:
     @cached_property
     def _file(self) -> ResultFile | None:
         """The file that standard output goes into, where the config asks for one and all of it is held."""
-        if self._plan.overflow == "ref" or not self._out.lines.whole:
+        if self._plan.overflow != "file" or not self._out.lines.whole:
             return None
         return result_file("\n".join(self._out.lines.lines), self._plan.tool, results_folder())
 
@@ -327,34 +329,17 @@ class _Response:
     def _data_in_envelope(self, parsed: Parsed) -> CommandResponse:
         err = self._stderr(4)
         source = self._envelope(parsed.value, None, {}, [], stderr=err.text)
-        shaped = self._shaped_data(parsed.value, source)
+        # A ref, and a cursor that carries it, are added to the envelope.
+        limit = None if self._plan.max_tokens is None else max(1, self._plan.max_tokens - _REF_AND_CURSOR)
+        context = CallContext(source=source, if_none_match=self._finished.invocation.etag)
+        shaped = self._shaper.shape_by(replace(self._plan, max_tokens=limit), parsed.value, context)
         envelope = _command(shaped, source)
         whole = parsed.exact and shaped.data == parsed.value and self._err.exact and err.whole
         ref = envelope.meta.ref or (None if whole or envelope.meta.not_modified else shaped.ref)
         self._stored.streams(ref)
         update = self._stored.members(envelope, ref) | self._passed_on(envelope)
-        told = self._never_mute(envelope.model_copy(update={"meta": envelope.meta.model_copy(update=update)}))
-        return replace(told, shaped=shaped)
-
-    def _shaped_data(self, value: Any, source: Envelope[Any]) -> Shaped:
-        """Shape data, with room for a ref and a cursor that carries it; for the ref alone where nothing else fits."""
-        shaped = None
-        for spare in (40, 22):
-            limit = None if self._plan.max_tokens is None else max(1, self._plan.max_tokens - spare)
-            context = CallContext(source=source, if_none_match=self._finished.invocation.etag)
-            shaped = self._shaper.shape_by(replace(self._plan, max_tokens=limit), value, context)
-            if not _is_mute(shaped.envelope):
-                break
-        return required(shaped)
-
-    def _never_mute(self, envelope: Envelope[Any]) -> CommandResponse:
-        response, limit = self._wire(envelope), self._plan.max_tokens
-        if limit is None or not _is_mute(envelope):
-            return response
-        warnings = (*envelope.warnings, _too_small(limit, "none of the data"))
-        told, count = self._wire(envelope.model_copy(update={"warnings": warnings})), self._counter.exact
-        # A warning must not be what goes over a budget that the rest keeps.
-        return told if not count(response.printed) <= limit < count(told.printed) else response
+        told = envelope.model_copy(update={"meta": envelope.meta.model_copy(update=update)})
+        return replace(self._wire(told), shaped=shaped)
 
     def _error_with_data(self, parsed: Parsed, error: ErrorDetail) -> CommandResponse:
         """Put the data of a command that failed into its error, shaped by the same rules."""
@@ -522,14 +507,6 @@ def _command(shaped: Shaped, source: Envelope[Any]) -> Envelope[Any]:
     if envelope.meta.source == "command":
         return envelope
     return source.model_copy(update={"data": shaped.data, "warnings": (*source.warnings, *shaped.warnings)})
-
-
-def _is_mute(envelope: Envelope[Any]) -> bool:
-    return bool(envelope.meta.truncated) and envelope.data in ([], {}, "")
-
-
-def _too_small(limit: int, shown: str) -> Warned:
-    return Warned("BUDGET", f"max_tokens {limit} is too little for this envelope: {shown} is shown")
 
 
 def _lost(count: int) -> list[Warned]:

@@ -11,7 +11,6 @@ from shaping.envelope.factories import (
 )
 from shaping.envelope.model import (
     CommandMeta,
-    Dialect,
     Envelope,
     EnvelopeError,
     HttpMeta,
@@ -22,6 +21,7 @@ from shaping.envelope.model import (
     is_envelope,
     unwrap,
 )
+from shaping.response import Dialect
 
 __all__ = [
     "DIALECTS",

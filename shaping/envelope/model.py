@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from pydantic.alias_generators import to_camel
 
 from shaping.errors import ErrorDetail, ToolError, nearest, registry
-from shaping.response import Listed, Omission, Warned, did_you_mean
+from shaping.response import Dialect, Listed, Omission, Warned, did_you_mean
 
 
 class _Part(BaseModel):
@@ -223,19 +223,6 @@ COMMON: frozenset[str] = frozenset(CommonMeta.model_fields)
 
 
 T = TypeVar("T")
-Dialect: TypeAlias = Literal["lean", "flat", "sourced", "invariant", "none"]
-
-
-class MemberChoice(frozenset[str]):
-    """The optional members to send, and `excluded`, the members never to send, not even under debug."""
-
-    excluded: frozenset[str]
-
-    def __new__(cls, included: Iterable[str] = (), excluded: Iterable[str] = ()) -> Self:
-        """Make a choice of members."""
-        made = super().__new__(cls, included)
-        made.excluded = frozenset(excluded)
-        return made
 
 
 class EnvelopeError(ValueError):

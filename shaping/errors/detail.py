@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from time import time
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict, Unpack
@@ -265,6 +264,8 @@ def retry_after(headers: Mapping[str, str]) -> int | None:
     text = next((value for name, value in headers.items() if name.lower() == "retry-after"), "").strip()
     if text.isdecimal():
         return int(text[:9])
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415 (takes 8 ms to import, and few answers give a date)
+
     try:
         return max(0, round(parsedate_to_datetime(text).timestamp() - time()))
     except (ValueError, OverflowError):

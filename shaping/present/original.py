@@ -86,8 +86,7 @@ class Original:
     @cached_property
     def file(self) -> ResultFile | None:
         """The file that all of the cleaned data goes into, not yet written; None where there is to be none."""
-        wanted = self.plan.overflow == "file" or (self.plan.overflow == "auto" and self.plan.surface == "command")
-        if not wanted or self.call.page is not None:
+        if self.plan.overflow != "file" or self.call.page is not None:
             return None
         return result_file(self.cleaned.value, self.plan.tool.rpartition("/")[2], results_folder())
 

@@ -1,22 +1,29 @@
-"""The context of a call: its `using` blocks, the environment variables, the tool's notes."""
+"""The context of a call: its `using` blocks, the environment variables, the tool's notes; and the plan it gets."""
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from shaping.redaction import scrub
 from shaping.response import TOOL_WARNING, Warned
-from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, suggestion_for
+from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, short_name, suggestion_for
+from shaping.settings.live import LiveConfig, shared
 from shaping.settings.plan import Overrides
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator
+    from os import PathLike
 
-    from shaping.settings import LoadedConfig
+    from shaping.settings import LoadedConfig, Plan, Surface
+
+logger = logging.getLogger("shaping")
 
 Mode = Literal["on", "off", "observe"]
 
@@ -194,3 +201,104 @@ def _no_profile(profile: str, profiles: Collection[str]) -> ConfigProblem:
     return ConfigProblem(
         _ENVIRONMENT, "SHAPING_PROFILE", None, profile, one_of(profiles), suggestion_for(profile, profiles)
     )
+
+
+class PlanChooser:
+    """The config in force, and the plans of calls by it; a `Shaper` also shapes."""
+
+    def __init__(
+        self,
+        config: str | PathLike[str] | Mapping[str, Any] | None = None,
+        *,
+        tier: str | None = None,
+        watch: bool = True,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        """Find the config; `tier` is the caller's, and `watch` follows edits of the file."""
+        self._environ = os.environ if environ is None else environ
+        self._live = _live(config, self._environ)
+        if watch:  # a command that shapes once has no use for the next config
+            self._live.start()
+        self._tier = tier
+        self._told: set[str] = set()
+
+    @property
+    def mode(self) -> Mode:
+        """Whether the environment has shaping on, off or observing."""
+        return mode(self._environ, self._tell)
+
+    @property
+    def loaded_config(self) -> LoadedConfig:
+        """The config as it is now; hold on to it to see one config throughout."""
+        return self._live.current
+
+    @property
+    def warnings(self) -> tuple[Warned, ...]:
+        """What is wrong with the config now, for every answer that is shaped without it."""
+        return () if self._live.problem is None else (_problem(self._live.problem),)
+
+    def plan(
+        self,
+        tool: str,
+        *,
+        surface: Surface = "python",
+        profile: str | None = None,
+        request: Overrides | None = None,
+        default_profile: str | None = None,
+    ) -> Plan:
+        """Return the compiled choices for a call of this tool made now."""
+        return self.choose(tool, surface=surface, profile=profile, request=request, default_profile=default_profile)[0]
+
+    def choose(
+        self,
+        tool: str,
+        *,
+        surface: Surface = "python",
+        profile: str | None = None,
+        request: Overrides | None = None,
+        default_profile: str | None = None,
+        loaded_config: LoadedConfig | None = None,
+    ) -> tuple[Plan, tuple[Warned, ...]]:
+        """Return the compiled choices for a call made now, and a warning for each that is wrong and so ignored."""
+        config, tier = loaded_config or self._live.current, self._tier
+        warnings: tuple[Warned, ...] = ()
+        profile, request = with_block(profile, request)
+        if profile is None:
+            profile, warnings = profile_by_environment(config, self._environ)
+            profile = profile or default_profile
+        try:
+            plan = config.plan(tool, profile=profile, tier=tier, surface=surface, request=request)
+        except ConfigError as problem:
+            warnings = (*warnings, Warned("BAD_REQUEST", str(problem)))
+            profile, request = profile if profile in config.profiles else None, config.valid_part(request)
+            plan = config.plan(tool, profile=profile, tier=tier, surface=surface, request=request)
+        for warned in warnings:
+            self._tell(warned.message)
+        return plan, (*self.warnings, *warnings)
+
+    def _tell(self, message: str) -> None:
+        """Log what is asked for wrongly once, for whoever set a variable and wonders why nothing happens."""
+        if message not in self._told and len(self._told) < 100:
+            self._told.add(message)
+            logger.warning("%s", scrub(message))
+
+
+def _problem(problem: ConfigError) -> Warned:
+    """Warn in the response too: what runs is not what the file says, private paths included."""
+    first = problem.problems[0]
+    where = f"{short_name(first.file)} is wrong at {first.path}"
+    return Warned("BAD_CONFIG", f"{where} and is not in use as written; `shaping check` says why")
+
+
+def _live(config: str | PathLike[str] | Mapping[str, Any] | None, environ: Mapping[str, str]) -> LiveConfig:
+    """Find the live config: a mapping is its own, a path must be good now, a search falls back with a warning."""
+    if isinstance(config, Mapping):
+        try:
+            return LiveConfig(config, environ=environ, strict=True)
+        except ConfigError as problem:
+            # Whoever wrote the config has no use for the frames of the reader that found the problem.
+            raise problem.with_traceback(None) from None
+    live = shared(config, environ=environ, strict=config is not None)
+    if config is not None and live.problem is not None:
+        raise live.problem
+    return live

@@ -22,10 +22,10 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from shaping.envelope.model import Dialect
 from shaping.errors.codes import ExitTable
 from shaping.parsers import Format
 from shaping.paths import PathError, compile_fields, parse
+from shaping.response import Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from shaping.envelope.model import MemberChoice
 from shaping.parsers import FORMATS
 from shaping.paths import compile_fields, restoring_plan
 from shaping.paths.rules import renamed_path
+from shaping.response import MemberChoice
 from shaping.values.opening import open_closed, open_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shaping.envelope.model import Dialect
     from shaping.paths import FieldPlan
     from shaping.paths.filter import Opener
-    from shaping.response import Json
+    from shaping.response import Dialect, Json
     from shaping.settings.model import Channels, Encoding, OmissionsMode, Overflow
     from shaping.settings.resolve import ResolvedChoice
 
@@ -181,6 +180,7 @@ def compile_plan(
         tokenizer=tokenizer,
         **filters,
         private_paths=choices["private"],
+        overflow=_overflow(choices["overflow"], call.surface),
         empties=_empties(choices, filters["fields"], asked=asked),
         noise=choices["prune"],  # the config's name for the noise rules
         envelope=_envelope_members(choices),
@@ -196,8 +196,14 @@ def compile_plan(
 
 _TAKEN_AS_THEY_ARE = (
     "profile", "redact", "max_tokens", "max_items", "max_string", "encoding", "lossless", "dialect", "channels",
-    "typed", "debug", "omissions", "overflow", "enabled",
+    "typed", "debug", "omissions", "enabled",
 )  # fmt: skip
+
+
+def _overflow(asked: Overflow, surface: Surface) -> Overflow:
+    """Resolve `auto`: commands run where files are; of an MCP session only its client says so, which is asked later."""
+    by_surface: dict[Surface, Overflow] = {"command": "file", "mcp": "auto", "python": "ref"}
+    return by_surface[surface] if asked == "auto" else asked
 
 
 _EMPTIES = ("exclude_null_values", "exclude_empty_arrays", "exclude_empty_objects")

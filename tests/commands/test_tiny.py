@@ -29,12 +29,12 @@ def cutter(*lines: str) -> Cutter:
 
 
 @pytest.mark.parametrize("limit", [1, 20, 40])
-def test_below_the_price_of_the_envelope_the_last_line_is_shown_and_it_is_said_why(
+def test_below_the_price_of_the_envelope_the_last_line_is_shown(
     limit: int, shaper: Shaper, replay: Any
 ) -> None:
     wire = replay(shaper, ["x"], LINES, max_tokens=limit).render("invariant")
     assert wire["data"] == {"stdout": "… 1,999 lines …\nline 1999\n"}
-    assert wire["warnings"] == [f"max_tokens {limit} is too little for this envelope: only one line is shown"]
+    assert wire["warnings"] == []
     assert (wire["meta"]["truncated"], "cursor" in wire["meta"], wire["meta"]["ref"][:2]) == (True, False, "r_")
 
 
@@ -69,17 +69,22 @@ def test_a_failure_that_said_more_shows_the_line_of_its_error(shaper: Shaper, re
 
 
 @pytest.mark.parametrize("limit", [1, 30])
-def test_data_that_is_not_shown_at_all_is_warned_of(limit: int, shaper: Shaper, replay: Any) -> None:
+def test_data_that_is_not_shown_at_all_is_marked_as_cut(limit: int, shaper: Shaper, replay: Any) -> None:
     wire = replay(shaper, ["x"], DATA, max_tokens=limit).render("invariant")
-    assert (wire["data"], wire["meta"]["truncated"]) == ([], True)
-    assert wire["warnings"] == [f"max_tokens {limit} is too little for this envelope: none of the data is shown"]
+    assert (wire["data"], wire["meta"]["truncated"], wire["meta"]["ref"][:2]) == ([], True, "r_")
 
 
-def test_a_warning_is_not_what_goes_over_the_budget(shaper: Shaper, replay: Any) -> None:
+def test_what_goes_over_a_small_budget_is_the_envelope_alone(shaper: Shaper, replay: Any) -> None:
     for limit in range(50, 90):
         wire = replay(shaper, ["x"], DATA, max_tokens=limit).render("invariant")
         cost = tokens.exact(json.dumps(wire, separators=(",", ":")))
-        assert cost <= limit or (wire["data"], wire["warnings"] != []) == ([], True)
+        assert cost <= limit or wire["data"] == []
+
+
+def test_plain_text_is_not_over_a_budget_that_holds_no_line(shaper: Shaper, respond_to: Any) -> None:
+    response = respond_to(shaper, ["x"], LINES, max_tokens=5, dialect="none")
+    assert (response.stdout, response.stderr) == ("", "(cut)\n")
+    assert plain(response.printed) <= 5
 
 
 def test_data_that_is_empty_itself_is_nothing_to_warn_of(shaper: Shaper, replay: Any) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple, get_args
 
 from shaping.envelope.dialects import flat, invariant, lean, members, sourced
-from shaping.envelope.model import RENDER, Dialect, Envelope, EnvelopeError, is_envelope, unknown_dialect
+from shaping.envelope.model import RENDER, Envelope, EnvelopeError, is_envelope, unknown_dialect
+from shaping.response import Dialect
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 

@@ -9,11 +9,11 @@ from typing import Any, get_args
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
-from shaping.envelope.model import COMMON, CommonMeta, Envelope, EnvelopeError, MemberChoice, UpgradeHint, may_redirect
+from shaping.envelope.model import COMMON, CommonMeta, Envelope, EnvelopeError, UpgradeHint, may_redirect
 from shaping.errors import ErrorDetail, registry
 from shaping.errors.codes import LEAN, LEAN_COARSE
 from shaping.errors.detail import Phase, Redirect
-from shaping.response import TOOL_WARNING, Listed, Omission, Warned
+from shaping.response import TOOL_WARNING, Listed, MemberChoice, Omission, Warned
 
 LONGEST_WAIT = 10.0**9  # seconds; a larger number, or NaN, is not a duration
 _LONGEST_MESSAGE = 2000
