@@ -29,9 +29,7 @@ def cutter(*lines: str) -> Cutter:
 
 
 @pytest.mark.parametrize("limit", [1, 20, 40])
-def test_below_the_price_of_the_envelope_the_last_line_is_shown(
-    limit: int, shaper: Shaper, replay: Any
-) -> None:
+def test_below_the_price_of_the_envelope_the_last_line_is_shown(limit: int, shaper: Shaper, replay: Any) -> None:
     wire = replay(shaper, ["x"], LINES, max_tokens=limit).render("invariant")
     assert wire["data"] == {"stdout": "… 1,999 lines …\nline 1999\n"}
     assert wire["warnings"] == []
