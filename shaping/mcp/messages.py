@@ -209,12 +209,12 @@ class MessageShaper:
             given = {name: value for name, value in given.items() if name != CONTROL}
             params = {**params, "arguments": given}
         fields = control.get("fields", said.get("shaping/fields"))
-        most = control.get("max_tokens", said.get("shaping/max_tokens"))
+        most, profile = (_scalar(control.get(name, said.get(f"shaping/{name}"))) for name in ("max_tokens", "profile"))
         request = Overrides(fields=_paths(fields), max_tokens=most) if fields is not None or most is not None else None
         return params, ToolCallOptions(
-            control.get("profile", said.get("shaping/profile")),
+            None if profile is None else str(profile),
             request,
-            said.get("shaping/if_none_match"),
+            _scalar(said.get("shaping/if_none_match")),
             given,
             {key: str(said[key]) for key in ("traceparent", "tracestate") if key in said} or None,
         )
@@ -412,9 +412,14 @@ def _as_declared(name: str, old: ToolEntry) -> dict[str, Any]:
     return wire if old.declared is None else {**wire, "outputSchema": old.declared}
 
 
+def _scalar(value: Any) -> Any:
+    """Return a choice that may be a key; one that is an object or a list is no choice, and is told as its text."""
+    return str(value) if isinstance(value, dict | list) else value
+
+
 def _paths(fields: Any) -> tuple[str, ...] | None:
     if fields is None:
         return None
     if isinstance(fields, str):
         return tuple(path.strip() for path in fields.split(",") if path.strip())
-    return tuple(fields) if isinstance(fields, list | tuple) else (str(fields),)
+    return tuple(map(str, fields)) if isinstance(fields, list | tuple) else (str(fields),)

@@ -112,6 +112,15 @@ async def test_a_call_can_choose_its_profile_and_its_fields() -> None:
     assert wrong.meta["shaping"]["warnings"][0]["code"] == "BAD_REQUEST"
 
 
+@pytest.mark.parametrize("name", ["profile", "max_tokens", "fields", "if_none_match"])
+@pytest.mark.parametrize("odd", [["q"], {"a": 1}, [["q"], {}], 5.5, True])
+async def test_a_choice_of_a_client_that_is_none_costs_it_no_answer(name: str, odd: Any) -> None:
+    async with Client(server()) as client:
+        result = await client.call_tool("issues", {}, meta={f"shaping/{name}": odd})
+    assert not result.is_error
+    assert "result" in result.structured_content
+
+
 async def test_a_profile_of_the_environment_that_there_is_not_is_logged_once_and_costs_no_call_its_fields(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
