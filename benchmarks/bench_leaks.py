@@ -24,6 +24,7 @@ import re
 import runpy
 import sys
 from collections import Counter
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -34,8 +35,9 @@ from urllib.parse import quote, unquote
 
 import orjson
 
-from benchmarks.placements import Ways, leaks
+from benchmarks.placements import leaks
 from benchmarks.placements_proxy import place_through_proxy
+from benchmarks.placements_ways import Ways
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
 from shaping.errors import make_error
@@ -178,6 +180,23 @@ def _scrubbed(make: Callable[[str], str], text: str) -> str:
     return scrub(make(text))
 
 
+@dataclass(frozen=True)
+class Caught:
+    """What was caught of the kinds planted: by place, by ours and by the peer, and what got through."""
+
+    places: tuple[str, ...]
+    kinds: int
+    ours: Counter[str]
+    theirs: Counter[str]
+    missed: list[tuple[str, str]]
+
+    @property
+    def summary(self) -> str:
+        """How many were caught of all."""
+        caught, cells = sum(self.ours.values()), self.kinds * len(self.places)
+        return f"{caught:,} of {cells:,}: {self.kinds} kinds in {len(self.places)} places"
+
+
 def main() -> int:
     """Measure, print by place and by kind, and fail below the bar."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -189,50 +208,55 @@ def main() -> int:
     parser.add_argument("--texts", type=int, default=50_000)
     parser.add_argument("--write", action="store_true", help="write the section of RESULTS.md")
     options = parser.parse_args()
-    planted = plant(options.seed)
-    ours, theirs, kinds = Counter[str](), Counter[str](), Counter[str]()
-    places: dict[str, Callable[[str], str]] = {
-        **{f"text: {name}": partial(_scrubbed, make) for name, make in TEXTS.items()},
-        **{f"way: {name}": run for name, run in WAYS.items()},
-    }
-    missed: list[tuple[str, str]] = []
-    for one in planted:
-        for place, run in places.items():
-            caught = not readable(one, run(one.text))
-            ours[place] += caught
-            kinds[one.kind] += caught
-            if not caught:
-                missed.append((one.kind, place))
-    if not options.no_peer:
-        theirs = compare(planted)
-    print(f"{len(planted)} kinds in {len(places)} places, seed {options.seed}\n")
-    print(f"{'place':34} {'shaping':>8} {'detect-secrets':>15}")
-    for place in places:
-        beside = theirs.get(place, "")
-        print(f"{place:34} {ours[place]:8} {beside:>15}")
-    cells = len(planted) * len(places)
-    print(f"\ncaught: {sum(ours.values()):,} of {cells:,} ({100 * sum(ours.values()) / cells:.2f}%)")
-    print(f"kinds caught in every place: {sum(kinds[one.kind] == len(places) for one in planted)}")
-    for kind, place in missed[:40]:
-        print(f"  got through: {kind}, {place}")
+    caught = catch(options.seed, with_peer=not options.no_peer)
     if options.json is not None:
-        found = {"ours": ours, "detect-secrets": theirs, "missed": missed, "kinds": len(planted), "places": len(places)}
-        options.json.write_text(json.dumps(found, indent=2))
+        options.json.write_text(json.dumps(asdict(caught), indent=2))
     left = place_private(options.placements, options.seed)
     proxied = place_through_proxy(options.proxied, options.seed)
     differing = disagreements(options.texts, options.seed)
     if options.write:
-        rows = [(place, str(ours[place]), str(theirs.get(place, "-"))) for place in places]
-        tables = [
-            f"Caught {sum(ours.values()):,} of {cells:,}: {len(planted)} kinds in {len(places)} places. {WHOSE}\n",
-            markdown_table(("place", "shaping", "detect-secrets"), rows),
-            f"\n{differing} of {options.texts:,} fuzzed texts show a secret by one way of redaction only.",
-            f"\n{proxied} of {options.proxied:,} private fields left a real proxy, or stand in its files.",
-            f"\n{sum(left.values())} of {options.placements:,} private fields left by a function:\n",
-            markdown_table(("way", "left"), [(way.replace("_", " "), str(left[way])) for way in sorted(left)]),
-        ]
-        write_section("Leaks", "\n".join(tables), recipe={"seed": str(options.seed)})
-    return 0 if ours["text: JSON"] >= BAR and not (sum(left.values()) or proxied or differing) else 1
+        write_results(caught, left, proxied, differing, options)
+    return 0 if caught.ours["text: JSON"] >= BAR and not (sum(left.values()) or proxied or differing) else 1
+
+
+def catch(seed: int, *, with_peer: bool) -> Caught:
+    """Put every kind into every place, and print what was caught."""
+    planted, ours, missed = plant(seed), Counter[str](), []
+    places: dict[str, Callable[[str], str]] = {
+        **{f"text: {name}": partial(_scrubbed, make) for name, make in TEXTS.items()},
+        **{f"way: {name}": run for name, run in WAYS.items()},
+    }
+    for one in planted:
+        for place, run in places.items():
+            if readable(one, run(one.text)):
+                missed.append((one.kind, place))
+            else:
+                ours[place] += 1
+    theirs = compare(planted) if with_peer else Counter[str]()
+    caught = Caught(tuple(places), len(planted), ours, theirs, missed)
+    print(f"{'place':34} {'shaping':>8} {'detect-secrets':>15}")
+    for place in places:
+        print(f"{place:34} {ours[place]:8} {theirs.get(place, ''):>15}")
+    print(f"\ncaught {caught.summary}, seed {seed}")
+    for kind, place in missed[:40]:
+        print(f"  got through: {kind}, {place}")
+    return caught
+
+
+def write_results(
+    caught: Caught, left: Counter[str], proxied: int, differing: int, options: argparse.Namespace
+) -> None:
+    """Write the section of RESULTS.md."""
+    rows = [(place, str(caught.ours[place]), str(caught.theirs.get(place, "-"))) for place in caught.places]
+    tables = [
+        f"Caught {caught.summary}. {WHOSE}\n",
+        markdown_table(("place", "shaping", "detect-secrets"), rows),
+        f"\n{differing} of {options.texts:,} fuzzed texts show a secret by one way of redaction only.",
+        f"\n{proxied} of {options.proxied:,} private fields left a real proxy, or stand in its files.",
+        f"\n{sum(left.values())} of {options.placements:,} private fields left by a function:\n",
+        markdown_table(("way", "left"), [(way.replace("_", " "), str(left[way])) for way in sorted(left)]),
+    ]
+    write_section("Leaks", "\n".join(tables), recipe={"seed": str(options.seed)})
 
 
 def plant(seed: int) -> list[Any]:

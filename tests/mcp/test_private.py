@@ -17,7 +17,8 @@ from hypothesis import given, settings, strategies as st
 from mcp import Client as SdkClient
 from mcp.server.mcpserver import MCPServer
 
-from benchmarks.placements import CONTENT as SECRET, Ways, leaks
+from benchmarks.placements import CONTENT as SECRET, leaks
+from benchmarks.placements_ways import Ways
 from shaping import Shaper, ShapingMiddleware, ToolError, shape, shape_server
 from shaping.errors import make_error
 from shaping.mcp.redaction import MessageRedaction, redact_whole
