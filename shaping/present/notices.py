@@ -108,6 +108,8 @@ def tool_warnings(response: Presented) -> list[str]:
 
 
 def _omission_notice(response: Presented) -> str:
+    if not (response.worth_a_line or response.cleaned.warnings):
+        return ""
     count, most = counter(response.plan.tokenizer).exact, _most_tokens(response)
     lines = (_notice(response, size) for size in _SIZES)
     # The smallest goes out where even that is longer, as by the names of its lists.

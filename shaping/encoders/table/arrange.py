@@ -20,7 +20,7 @@ from shaping.encoders.table.model import (
     with_leaves,
 )
 from shaping.encoders.table.sections import in_sections, usual
-from shaping.encoders.table.shorten import shortened
+from shaping.encoders.table.shorten import SHARED_ROWS, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,8 @@ def arranged(nodes: Sequence[Node], context: TableContext, breaks: Sequence[int]
     sections: list[str] = []
     if context.constants and context.repeats and breaks is not None:
         nodes, sections = in_sections(nodes, context.count, breaks)
-    found = with_leaves(nodes, lambda _, leaf: shortened(leaf, context)) if context.repeats else list(nodes)
+    may_share = context.repeats and context.count >= SHARED_ROWS
+    found = with_leaves(nodes, lambda _, leaf: shortened(leaf, context)) if may_share else list(nodes)
     ordered = _seldom_last(_identifier_first(found, context.count), context.count)
     return Table(context.count, _narrowed(ordered), sections)
 

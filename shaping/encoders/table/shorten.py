@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Sliced = TypeVar("Sliced", str, list[Any])
 _MOSTLY = 0.8  # of the times that must be of one day
-_ROWS, _AFFIX = 4, 8  # rows and characters from which a common beginning and end is worth a pattern
+SHARED_ROWS, _AFFIX = 4, 8  # rows and characters from which a common beginning and end is worth a pattern
 _AFFIXES = re.compile(r"[^,{}\[\]=\"\s]*")
 _DAY, _MONTH = re.compile(r"\d{4}-\d\d-\d\d(?=[T ]\d\d:|$)", re.ASCII), re.compile(r"^\d{4}-\d\d-", re.ASCII)
 _DAYS, _SECONDS = len("2026-11-17T"), len("2026-11-17T10:20:30")
@@ -84,7 +84,7 @@ def sentences(column: list[str]) -> dict[str, dict[int, str]]:
 
 
 def _mask(word: str) -> str:
-    return "" if _DIGIT.search(word) else word
+    return "" if not word.isalpha() and _DIGIT.search(word) else word
 
 
 def _sentences(words: Words, rows: list[int], splits: int) -> Iterator[tuple[str, dict[int, str]]]:
@@ -150,7 +150,7 @@ def pattern(column: list[str]) -> tuple[str, list[str]] | None:
     """
     first = column[0]
     is_time = _DAY.match(first) is not None
-    if len(column) < _ROWS or not (is_time or "://" in first or first[:1] == "/"):
+    if len(column) < SHARED_ROWS or not (is_time or "://" in first or first[:1] == "/"):
         return None
     start, end = _of_times(column) if is_time else _of_links(column)
     if len(start) + len(end) < _AFFIX or not _AFFIXES.fullmatch(start + end):
@@ -251,7 +251,7 @@ def legend(cells: list[str]) -> list[str]:
 
 def as_float32(column: list[Any], kinds: set[type]) -> list[float] | None:
     """Return floats with the digits that they need as a float32, where all of them are one and most get shorter."""
-    if len(column) < 2 * _ROWS or not kinds <= _FLOATS:
+    if len(column) < 2 * SHARED_ROWS or not kinds <= _FLOATS:
         return None
     try:
         single = struct.unpack(f"{len(column)}f", struct.pack(f"{len(column)}f", *column))
@@ -280,7 +280,7 @@ def to_float32(value: float) -> float:
 
 def common_items(lists: Sequence[list[Any]], *, ordered: bool) -> tuple[list[Any], list[list[Any]]] | None:
     """Return the strings that all lists have, and the others of each; `ordered` ones must come first everywhere."""
-    if len(lists) < _ROWS or not all(each and set(map(type, each)) == {str} for each in lists):
+    if len(lists) < SHARED_ROWS or not all(each and set(map(type, each)) == {str} for each in lists):
         return None
     if ordered:
         shared = _beginning(min(lists), max(lists))
@@ -305,7 +305,7 @@ def shortened(leaf: Leaf, context: TableContext) -> list[Node]:
 def _tagged(leaf: Leaf, strings: list[str], context: TableContext) -> list[Node]:
     """Return a column with tags for the sentences and the cells that recur."""
     short, legends = in_sentences(strings, context)
-    often = legend([cell for at, cell in enumerate(leaf.cells) if at not in short])
+    often = legend([cell for at, cell in enumerate(leaf.cells) if at not in short] if short else leaf.cells)
     if not short and not often:
         return [leaf]
     new = {context.tag(cell): cell for cell in often if cell not in context.tagged}
