@@ -11,7 +11,7 @@ from shaping.noise.unwrap import page_text, unwrap_text
 from shaping.noise.vocabulary import ELEMENT_ARGUMENTS, LIBRARY_FRAMES, LIBRARY_PACKAGES
 from shaping.parsers.sections import is_diff
 from shaping.parsers.snapshot import fold_tree, is_tree
-from shaping.parsers.terminal import clean_lines, count_repeats
+from shaping.parsers.terminal import clean_lines, count_repeats, is_error_line
 from shaping.response import Omission
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def shorten_versions(text: str) -> str:
     return _ENUMERATION.sub(lambda found: ", ".join(first_to_last(re.split(", ?", found[0]))), text)
 
 
-_PAGE = re.compile(r"\s*(?:<!doctype html|<html)\b", re.IGNORECASE)
+_PAGE = re.compile(r"\s*(?:<\?xml[^<>]*>\s*)?(?:<!doctype html|<html)\b", re.IGNORECASE)
 _TITLE = re.compile(r'(\]\([^()\s"]+) "[^"\n]*"\)')
 _PICTURE = re.compile(r"\[!\[([^\]]{0,500})\]\(([^()\s]{1,1000})\)\]\(\2\)")
 _LINK = re.compile(
@@ -145,15 +145,24 @@ _PASSED = re.compile(
     r"test .+ \.\.\. ok|\s*--- PASS: \S+ \([\d.]+s\)|=== (?:RUN|PAUSE|CONT) .*|\s*[✓✔√] .+|ok \d+ -? ?.*"
     r"|\S+ \([\w.]+\)(?: \.\.\.)? ok|PASS\s+\S+(?: \([\d.]+ ?m?s\))?"
 )
+# What package managers, compilers and build tools print of each step that went well.
+_PROGRESS = re.compile(
+    r" +(?:Compiling|Checking|Downloading|Downloaded|Fresh|Documenting|Adding|Locking|Unpacking) \S+ v\S+.*"
+    r"|\s*(?:Collecting|Downloading|Using cached|Requirement already satisfied:|Obtaining|Installing build dependencies"
+    r"|Getting requirements to build|Preparing metadata|Building wheel|Created wheel|Stored in directory:) .+"
+    r"|(?:Get|Hit|Ign):\d+ .+|(?:Selecting previously unselected package|Preparing to unpack|Unpacking|Setting up) .+"
+    r"|[0-9a-f]{12}: (?:Pulling fs layer|Waiting|Verifying Checksum|Download complete|Pull complete|Already exists)"
+    r"|\[INFO\] Download(?:ing|ed) from .+|Download(?:ing|ed)? https?://\S+.*|> Task :\S+(?: [A-Z-]+)?"
+    r"|\[\s*\d+(?:%|/\d+)\] (?:Building|Linking|Generating|Built target|Compiling|Scanning|Creating) .+"
+    r"|(?:gcc|g\+\+|cc|c\+\+|clang\S*) .+ -c .+|  (?:CC|LD|AR|AS|CXX|CCLD|GEN) +\S+"
+)
 _CASE = re.compile(r"(.+?)\[(.*)\]")
 _MANY = 8  # lines in a row
 _LONGEST_TEST = 500  # characters of the line of one test
 
 
 def shorten_passed(text: str) -> str:
-    """Return the output of a test run with its passed tests in few lines; a failed test stays where it is."""
-    if "PASS" not in text and " ok" not in text and "ok " not in text and "✓" not in text and "✔" not in text:
-        return text
+    """Return the output of a test run or a build with what went well in few lines; a failure stays where it is."""
     return "\n".join(_without_passed(text.split("\n")))
 
 
@@ -164,6 +173,8 @@ def _without_passed(lines: list[str]) -> Iterator[str]:
             yield from run
         elif kind == "passed":
             yield f"[{len(run)} lines of passed tests]"
+        elif kind == "progress":
+            yield from (run[0], f"[{len(run) - 2} lines of progress]", run[-1])
         else:
             verdict, path = kind.split(" ", 1)
             yield f"{verdict} {path}: {', '.join(_names(run))}"
@@ -174,7 +185,9 @@ def _kind(line: str) -> str | None:
         return None
     if found := _PYTEST.fullmatch(line):
         return f"{found[3]} {found[1]}"
-    return "passed" if _PASSED.fullmatch(line) else None
+    if _PASSED.fullmatch(line):
+        return "passed"
+    return "progress" if _PROGRESS.fullmatch(line) and not is_error_line(line) else None
 
 
 def _names(run: list[str]) -> Iterator[str]:

@@ -33,7 +33,7 @@ def parse_xml(text: str) -> Any:
         root = parser.close()
         if root.tag == "plist" and len(root) == 1:
             return _property(root[0])
-        value = _value(root, _repeated(root), 0)
+        value = _Reader(root).value(root, 0)
         spaces = dict.fromkeys(space for each in root.iter() for space in _NAMESPACE.findall(str(each.tag)))
         if spaces and type(value) is dict and "xmlns" not in value:
             value = {"xmlns": " ".join(space[1:-1] for space in spaces), **value}
@@ -58,39 +58,46 @@ def _property(element: Element) -> Any:
     return members
 
 
-def _repeated(root: Element) -> set[tuple[str, str]]:
-    """Return the names of elements that some parent has several of: those are lists wherever they stand."""
-    found = set()
-    for parent in root.iter():
-        names = Counter(child.tag for child in parent if not _is_comment(child))
-        found |= {(parent.tag, name) for name, count in names.items() if count > 1}
-    return found
+class _Reader:
+    """Reads elements with what the whole document says of their names: which are lists, and which hold numbers."""
 
+    def __init__(self, root: Element) -> None:
+        self._repeated: set[tuple[str, str]] = set()  # names that some parent has several of: lists wherever they stand
+        self._texts: set[tuple[str, str]] = set()  # names, of elements and attributes, of which one is no number
+        for element in root.iter():
+            names = Counter(child.tag for child in element if not _is_comment(child))
+            self._repeated |= {(element.tag, name) for name, count in names.items() if count > 1}
+            said = [("", (element.text or "").strip()), *element.attrib.items()]
+            self._texts |= {(element.tag, name) for name, words in said if words and type(number(words)) is str}
 
-def _value(element: Element, repeated: set[tuple[str, str]], depth: int) -> Any:
-    if depth > _DEEPEST:
-        raise ValueError("nested deeper than any data")
-    words = (element.text or "").strip()
-    if len(element) and (words or any((child.tail or "").strip() for child in element)):
-        raise ValueError("elements between words are a text with markup")
-    members: dict[str, Any] = {_name(key): number(value) for key, value in element.attrib.items()}
-    comments = [(child.text or "").strip() for child in element if _is_comment(child)]
-    members |= {"comment": "\n".join(comments)} if comments else {}
-    runs = [tag for tag, _ in groupby(child.tag for child in element if not _is_comment(child))]
-    names: dict[Any, None] = dict.fromkeys(runs)
-    if len(runs) > len(names) + (len(names) >= _MEMBERS):
-        raise ValueError("a name comes back after others: the order of the elements says something")
-    own = len(element.attrib) + bool(comments)
-    if ProcessingInstruction in names or len(set(map(_name, names)) | members.keys()) < len(names) + own:
-        raise ValueError("a name stands for two things")
-    for tag in names:
-        values = [_value(child, repeated, depth + 1) for child in element.iterfind(tag)]
-        members[_name(tag)] = values if (element.tag, tag) in repeated else values[0]
-    if not members:
-        return number(words) if words else None
-    if words and "text" in members:
-        raise ValueError("a name stands for two things")
-    return {**members, "text": words} if words else members
+    def _scalar(self, element: Element, name: str, words: str) -> Any:
+        return words if (element.tag, name) in self._texts else number(words)
+
+    def value(self, element: Element, depth: int) -> Any:
+        """Return the members of an element, or its words where it has none."""
+        if depth > _DEEPEST:
+            raise ValueError("nested deeper than any data")
+        words = (element.text or "").strip()
+        if len(element) and (words or any((child.tail or "").strip() for child in element)):
+            raise ValueError("elements between words are a text with markup")
+        members = {_name(key): self._scalar(element, key, value) for key, value in element.attrib.items()}
+        comments = [(child.text or "").strip() for child in element if _is_comment(child)]
+        members |= {"comment": "\n".join(comments)} if comments else {}
+        runs = [tag for tag, _ in groupby(child.tag for child in element if not _is_comment(child))]
+        names: dict[Any, None] = dict.fromkeys(runs)
+        if len(runs) > len(names) + (len(names) >= _MEMBERS):
+            raise ValueError("a name comes back after others: the order of the elements says something")
+        own = len(element.attrib) + bool(comments)
+        if ProcessingInstruction in names or len(set(map(_name, names)) | members.keys()) < len(names) + own:
+            raise ValueError("a name stands for two things")
+        for tag in names:
+            values = [self.value(child, depth + 1) for child in element.iterfind(tag)]
+            members[_name(tag)] = values if (element.tag, tag) in self._repeated else values[0]
+        if not members:
+            return self._scalar(element, "", words) if words else None
+        if words and "text" in members:
+            raise ValueError("a name stands for two things")
+        return {**members, "text": words} if words else members
 
 
 def _name(tag: str) -> str:

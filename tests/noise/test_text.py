@@ -46,3 +46,17 @@ def test_versions_that_follow_each_other_are_told_by_the_first_and_the_last() ->
     text, omissions = reduce_text(f"boto3 (1.3.40)\nAvailable versions: {versions}\n", ("boilerplate",))
     assert text == "boto3 (1.3.40)\nAvailable versions: 1.3.40 to 1.3.0, 1.2.40 to 1.2.0\n"
     assert len(omissions) == 1
+
+
+def test_steps_of_a_build_that_went_well_are_counted_and_what_failed_stays() -> None:
+    steps = [f"   Compiling crate-{at} v1.0.{at}" for at in range(20)]
+    errors = ["error[E0382]: borrow of moved value: `entries`", "  --> src/journal.rs:118:20"]
+    reduced, omissions = reduce_text("\n".join([*steps, *errors, "   Compiling last v0.1.0"]), ["bulk"])
+    assert reduced.split("\n") == [
+        steps[0],
+        "[18 lines of progress]",
+        steps[-1],
+        *errors,
+        "   Compiling last v0.1.0",
+    ]
+    assert [omission.reason for omission in omissions] == ["bulk"]

@@ -331,3 +331,12 @@ def test_an_access_log_is_no_list_of_matches() -> None:
     parsed = parse("\n".join(line.format(n) for n in range(9)))
     assert parsed is not None
     assert parsed.format == "log"
+
+
+def test_an_element_holds_numbers_only_where_all_of_its_name_do() -> None:
+    text = "<rooms>" + "".join(f"<room size='{at}'><number>{at}</number></room>" for at in (21, 22)) + "{}</rooms>"
+    extra = "<room size='23'><number>21b</number></room>"
+    parsed = parse(text.format(extra))
+    assert parsed is not None
+    assert [room["number"] for room in parsed.value["rooms"]["room"]] == ["21", "22", "21b"]
+    assert [room["size"] for room in parsed.value["rooms"]["room"]] == [21, 22, 23]
