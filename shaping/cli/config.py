@@ -137,7 +137,8 @@ def _rules_without_tool(config: LoadedConfig) -> Iterator[str]:
         if not any(fits(tool, rule) for tool in tools):
             names = tools if "/" in rule else {tool.rpartition("/")[2] for tool in tools}
             near = did_you_mean(nearest(rule, sorted(names), n=1))
-            yield f"note: the rules for {rule!r} match none of the {len(tools):,} tools called so far.{near}"
+            so_far = f"{len(tools):,} tools were" if len(tools) > 1 else f"only {next(iter(tools))} was"
+            yield f"note: the rules for {rule!r} match no tool called so far ({so_far}).{near}"
 
 
 def _places(files: Sequence[Path]) -> str:

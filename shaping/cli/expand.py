@@ -69,10 +69,10 @@ def expand(
     else:
         text = shaped.text if shaped.data or search is not None else "no rows"
         _print_answer(text, shaped)
-    if sys.stdout.isatty():
-        return  # a person reads it, and no model
     server, _, tool = shaped.plan.tool.rpartition("/")
-    record_text(tool, "", text, kind="expand" if sql is None else "query", server=server)
+    # What `shaping shape` keeps is of no tool, and no call of the ledger; in a terminal a person reads, and no model.
+    if tool and not sys.stdout.isatty():
+        record_text(tool, "", text, kind="expand" if sql is None else "query", server=server)
 
 
 def _print_bytes(shaper: Shaper, ref: str, name: str) -> None:

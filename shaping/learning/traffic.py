@@ -329,12 +329,17 @@ def missing(values: Iterable[str], text: str) -> set[str]:
     gone.difference_update(one for one in looked_for if one in text or orjson.dumps(one).decode()[1:-1] in text)
     if not gone:
         return gone
-    try:
-        shown = {str(leaf) for _, leaf in leaves(decode(text, "table"))}
-    except ValueError:
-        return gone
+    # A table may stand between sentences.
+    shown = {str(leaf) for part in (text, *text.split("\n\n")) for _, leaf in leaves(_decoded(part))}
     sentences = "\n".join(one for one in shown if " " in one)
     return gone - shown - {one for one in looked_for if one in sentences}
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return decode(text, "table")
+    except ValueError:
+        return None
 
 
 def _given(arguments: Any) -> Iterator[str]:
