@@ -94,25 +94,17 @@ def _scalars(value: Any) -> Iterator[str]:
 
 
 def schema_issue(exc: BaseException) -> dict[str, str] | None:
-    """Return where and which rule, for the exceptions of jsonschema and jsonschema_rs; None for any other."""
+    """Return the path and the rule of an exception of jsonschema or jsonschema_rs; None for any other."""
     if hasattr(exc, "json_path") and hasattr(exc, "validator"):
-        rule = str(exc.validator)
-        expected = _as_json(getattr(exc, "validator_value", None))
-        return _schema_issue(
-            str(exc.json_path).removeprefix("$").removeprefix("."), rule, f"expected {rule} {expected}"
-        )
-    if hasattr(exc, "instance_path") and hasattr(exc, "schema_path"):
-        rule = str([*exc.schema_path][-1]) if exc.schema_path else "schema"
-        return _schema_issue(json_location(exc.instance_path), rule, f"does not satisfy {rule}")
-    return None
-
-
-def _schema_issue(path: str, rule: str, message: str) -> dict[str, str]:
+        path, rule = str(exc.json_path).removeprefix("$").removeprefix("."), str(exc.validator)
+        expected = orjson.dumps(getattr(exc, "validator_value", None), default=str).decode()[:200]
+        message = f"expected {rule} {expected}"
+    elif hasattr(exc, "instance_path") and hasattr(exc, "schema_path"):
+        path, rule = json_location(exc.instance_path), str(exc.schema_path[-1] if exc.schema_path else "schema")
+        message = f"does not satisfy {rule}"
+    else:
+        return None
     return {"path": path, "type": rule, "message": message}
-
-
-def _as_json(expected: Any) -> str:
-    return orjson.dumps(expected, default=str).decode()[:200]
 
 
 TABLE: Mapping[str, str] = {

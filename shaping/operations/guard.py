@@ -198,15 +198,11 @@ def find_python_construct(code: str) -> str | None:
             tree = compile(
                 code, "payload", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
             )
-        called = _callee_names(tree)
+        # The names that are called on the spot, where their arguments can be judged.
+        called = frozenset(id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
         return next((found for node in ast.walk(tree) if (found := _judge(node, called))), None)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return "unparsable"
-
-
-def _callee_names(tree: ast.AST) -> frozenset[int]:
-    """Return the name nodes that are called on the spot, where their arguments can be judged."""
-    return frozenset(id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 
 def _judge(node: ast.AST, called: frozenset[int]) -> str | None:
@@ -310,19 +306,11 @@ def _fold(node: ast.expr) -> str | None:
         case ast.Constant(value=bytes(raw)):
             return raw.decode("latin-1")
         case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _both(_fold(left), _fold(right))
+            texts = (_fold(left), _fold(right))
+            return None if None in texts else "".join(text or "" for text in texts)
         case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mult(), right=ast.Constant(value=int(times))):
             return text * min(times, 8)
         case ast.JoinedStr(values=parts):
-            return "".join(_pieces(parts))
+            return "".join(_fold(part.value if isinstance(part, ast.FormattedValue) else part) or "" for part in parts)
         case _:
             return None
-
-
-def _pieces(parts: list[ast.expr]) -> Iterator[str]:
-    for part in parts:
-        yield _fold(part.value if isinstance(part, ast.FormattedValue) else part) or ""
-
-
-def _both(left: str | None, right: str | None) -> str | None:
-    return None if left is None or right is None else left + right

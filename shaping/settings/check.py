@@ -14,6 +14,7 @@ from shaping.errors import registry
 from shaping.settings import model
 from shaping.settings.jsonc import ConfigProblem, Keys, one_of, suggestion_for
 from shaping.settings.model import ConfigFile, Profile
+from shaping.settings.plan import LIMITS
 from shaping.settings.resolve import is_pattern, overlap
 from shaping.settings.sources import ConfigSection
 from shaping.tokens.counters import is_known, tokenizers
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from shaping.settings.sources import Profiles, Sources
 
 
-_LIMITS = ("max_tokens", "max_items", "max_string")
 _EXPECTED = {
     "bool_type": "true or false",
     "string_type": "text",
@@ -94,7 +94,7 @@ def _expected(details: ErrorDetails, keys: Keys) -> str:
     words = _words(details)
     if words:
         return one_of(words) + (", or an object" if keys[-1] == "redact" else "")
-    if keys[-1] in _LIMITS:
+    if keys[-1] in LIMITS:
         return "a positive integer, or leave it out for no limit"
     return _EXPECTED.get(details["type"], details["msg"])
 
@@ -166,13 +166,9 @@ def check(sources: Sources) -> tuple[tuple[ConfigProblem, ...], tuple[ConfigProb
     return _in_order(problems), (*_ties(sources), *_unrelated_files(sources))
 
 
-def _in_order(problems: Iterable[ConfigProblem]) -> tuple[ConfigProblem, ...]:
-    by_file: dict[str, list[ConfigProblem]] = {}
-    for problem in problems:
-        by_file.setdefault(problem.file, []).append(problem)
-    return tuple(
-        problem for found in by_file.values() for problem in sorted(found, key=lambda problem: problem.line or 0)
-    )
+def _in_order(problems: list[ConfigProblem]) -> tuple[ConfigProblem, ...]:
+    position = {file: at for at, file in enumerate(dict.fromkeys(problem.file for problem in problems))}
+    return tuple(sorted(problems, key=lambda problem: (position[problem.file], problem.line or 0)))
 
 
 def _sections(sources: Sources) -> Iterator[ConfigSection]:
@@ -220,12 +216,8 @@ def _unusable_values(sources: Sources) -> Iterator[ConfigProblem]:
 
 def _unknown_codes(document: ConfigDocument) -> Iterator[ConfigProblem]:
     tools = document.choices("tool_overrides")
-    tables = [("errors",), *(("tool_overrides", tool, "exit_codes") for tool in tools)]
-    mapped = [(keys, document.choices(*keys)) for keys in tables]
-    if not any(table for _, table in mapped):
-        return
-    for keys, table in mapped:
-        for what, code in table.items():
+    for keys in (("errors",), *(("tool_overrides", tool, "exit_codes") for tool in tools)):
+        for what, code in document.choices(*keys).items():
             # A plugin's code carries its namespace and may be registered after the config is read.
             if isinstance(code, str) and "." not in code and registry.find(code) is None:
                 suggestion = suggestion_for(code, registry.codes())

@@ -11,7 +11,7 @@ import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import orjson
 from platformdirs import user_cache_path, user_config_path, user_data_path
@@ -19,9 +19,7 @@ from platformdirs import user_cache_path, user_config_path, user_data_path
 from shaping.settings.jsonc import ConfigError, ConfigProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from shaping.settings.jsonc import ConfigDocument, Keys
+    from collections.abc import Iterator, Mapping
 
 
 BundledKind = Literal["profiles", "config"]
@@ -236,15 +234,6 @@ def sync_directory(directory: Path) -> None:
 
 
 _CONFIG_DIRECTORIES = frozenset(name.rpartition("/")[0] for name in NAMES if "/" in name)
-LIMITS = frozenset({"max_tokens", "max_items", "max_string"})
-_NARROWING_SECTIONS = frozenset({"$schema", "global", "profiles", "tool_overrides"})
-# All other choices can widen: a new name takes a field out of reach of the user's own rules by name, a pattern for
-# lines can take for ever, and an overflow file is written where others may look.
-_NARROWING = frozenset(
-    {"$schema", "description", "profile", "extends", "include_only", "exclude_fields", "exclude_when_tier", "private"}
-    | {"exclude_null_values", "exclude_empty_arrays", "exclude_empty_objects", "exclude_default_values", "defaults"}
-    | {"encoding", "dialect", "channels", "typed", "prune", "lossless", "omissions", "envelope", "answers", *LIMITS}
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,76 +316,3 @@ def content_hash(config: Path) -> str:
         digest.update(f"{file.name}\0{len(content)}\0".encode())
         digest.update(content)
     return digest.hexdigest()
-
-
-def narrowed(
-    document: ConfigDocument, users: Collection[str], *, is_profile: bool = False
-) -> tuple[ConfigDocument, tuple[Keys, ...]]:
-    """Return what applies of a document that is not allowed, and the places of what does not.
-
-    `users` are the profiles that the user has made: they are not to be changed or chosen by others, nor is debug.
-    """
-    left_out: list[Keys] = []
-
-    def kept(keys: Keys, choices: Any) -> Any:
-        if not isinstance(choices, dict):
-            return choices
-        found: dict[str, Any] = {}
-        for name, value in choices.items():
-            applies = _protecting(value) if name == "redact" else _narrowing(name, value, users)
-            found |= applies
-            if applies.get(name, left_out) != value:
-                left_out.append((*keys, name))
-        return found
-
-    if is_profile:
-        return replace(document, data=kept((), dict(document.data)), narrows=True), tuple(left_out)
-    data: dict[str, Any] = {}
-    for section, value in document.data.items():
-        if section not in _NARROWING_SECTIONS:
-            left_out.append((section,))
-        elif section == "global":
-            data[section] = kept((section,), value)
-        elif isinstance(value, dict):
-            data[section] = {name: kept((section, name), choices) for name, choices in value.items()}
-            if section == "profiles":
-                left_out += [(section, name) for name in value if name in users]
-                data[section] = {name: value for name, value in data[section].items() if name not in users}
-        else:
-            data[section] = value
-    return replace(document, data=data, narrows=True), tuple(left_out)
-
-
-def protections(document: ConfigDocument) -> ConfigDocument:
-    """Return the `private` and `redact` of a user's own config, without its other choices."""
-    everywhere = document.choices("global")
-
-    def kept(choices: Any) -> dict[str, Any]:
-        held = _protecting(choices.get("redact"))
-        if choices.get("private"):
-            unreadable = choices.get("on_unreadable", everywhere.get("on_unreadable", "withhold"))
-            held |= {"private": choices["private"], "on_unreadable": unreadable}
-        return held
-
-    overrides = {name: held for name, choices in document.choices("tool_overrides").items() if (held := kept(choices))}
-    sections = {"global": kept(everywhere), "tool_overrides": overrides}
-    return replace(document, data={name: section for name, section in sections.items() if section})
-
-
-def _narrowing(name: str, value: Any, users: Collection[str]) -> dict[str, Any]:
-    widens = name not in _NARROWING or (name in LIMITS and value is None)
-    debugs = name in {"profile", "extends"} and (value == "debug" or value in users)
-    return {} if widens or debugs else {name: value}
-
-
-def _protecting(value: Any) -> dict[str, Any]:
-    """Return the half of `redact` that masks more than the default does."""
-    if value is True:
-        return {"redact": True}
-    rules = {name: rule for name, rule in value.items() if rule} if isinstance(value, dict) else {}
-    return {"redact": rules} if rules else {}
-
-
-def names_of(left_out: tuple[Keys, ...]) -> Iterator[str]:
-    """Name what does not apply, each choice once."""
-    yield from dict.fromkeys(str(keys[-1]) for keys in left_out)

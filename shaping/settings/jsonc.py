@@ -71,6 +71,11 @@ class ConfigError(ValueError):
         return type(self), (self.problems,)
 
 
+def unreadable(file: str, says: str, expected: str, line: int | None = None) -> ConfigError:
+    """Make the error for a whole document that cannot be used."""
+    return ConfigError([ConfigProblem(file, "$", line, None, expected, says=says)])
+
+
 def report(problems: Sequence[ConfigProblem], noun: str = "problem") -> Iterator[str]:
     """Write problems as lines, a heading for each file."""
     for file, group in groupby(problems, key=lambda problem: problem.file):
@@ -217,8 +222,7 @@ def read_file(path: Path) -> ConfigDocument:
     try:
         raw = path.read_bytes()
     except OSError as error:
-        says = f"cannot be read ({error.strerror})"
-        raise ConfigError([ConfigProblem(str(path), "$", None, None, READABLE, says=says)]) from None
+        raise unreadable(str(path), f"cannot be read ({error.strerror})", READABLE) from None
     return read_text(_decode(raw, str(path)), str(path))
 
 
@@ -227,11 +231,11 @@ def read_text(text: str, file: str) -> ConfigDocument:
     scanner = _Scanner(text)
     try:
         if scanner.is_empty():
-            raise ConfigError([ConfigProblem(file, "$", None, None, "an object, such as {}", says="is empty")])
+            raise unreadable(file, "is empty", "an object, such as {}")
         root = scanner.document()
     except JsoncError as error:
         says = f"is not JSON: {error.found} at line {error.line}, column {error.column}"
-        raise ConfigError([ConfigProblem(file, "$", error.line, None, error.expected, says=says)]) from None
+        raise unreadable(file, says, error.expected, error.line) from None
     lines = [0, *(match.end() for match in _LINE_END.finditer(text))]
     if not isinstance(root.value, dict):
         line = bisect.bisect_right(lines, root.start)
@@ -255,8 +259,7 @@ def read_mapping(mapping: Mapping[str, Any], file: str) -> ConfigDocument:
     try:
         plain = orjson.loads(orjson.dumps(mapping, default=_plain))
     except TypeError as error:
-        problem = ConfigProblem(file, "$", None, None, "only what JSON can hold", says=f"cannot be read ({error})")
-        raise ConfigError([problem]) from None
+        raise unreadable(file, f"cannot be read ({error})", "only what JSON can hold") from None
     return ConfigDocument(file, plain)
 
 
@@ -277,7 +280,7 @@ def _decode(raw: bytes, file: str) -> str:
         except UnicodeDecodeError as error:
             line = raw.count(b"\n", 0, error.start) + 1
             says = f"is not UTF-8 (byte 0x{raw[error.start]:02x} on line {line})"
-    raise ConfigError([ConfigProblem(file, "$", None, None, "UTF-8 text", says=says)])
+    raise unreadable(file, says, "UTF-8 text")
 
 
 class _Scanner:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from shaping.settings.files import allowed_file, config_places, is_allowed, is_present
-from shaping.settings.jsonc import END_OF_FILE, READABLE, ConfigError, ConfigProblem, report
+from shaping.settings.jsonc import END_OF_FILE, READABLE, ConfigError, ConfigProblem, report, unreadable
 from shaping.settings.loading import load
 
 if TYPE_CHECKING:
@@ -175,8 +175,7 @@ class LiveConfig:
         if not used or (read and read[0] <= used[0] and (used[-1] in read or self._stands_alone(places[read[0]]))):
             return
         lost = places[used[-1] if read and read[0] <= used[0] else used[0]]
-        expected = "the file to be there, or a restart without it"
-        raise ConfigError([ConfigProblem(str(lost), "$", None, None, expected, says="is gone")])
+        raise unreadable(str(lost), "is gone", "the file to be there, or a restart without it")
 
     def _stands_alone(self, place: Path) -> bool:
         """Return whether a config applies alone: one that is not allowed applies with the user's own."""

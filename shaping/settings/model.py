@@ -151,13 +151,7 @@ def _is_map(value: Any) -> str:
 
 class _Model(BaseModel):
     # defer_build: `import shaping` must not pay for validators that the first load builds.
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        populate_by_name=False,
-        defer_build=True,
-        validate_by_alias=True,
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, validate_by_alias=True)
 
 
 class EnvelopeChoice(_Model):

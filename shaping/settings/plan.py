@@ -12,10 +12,9 @@ from shaping.response import MemberChoice
 from shaping.values.opening import open_closed, open_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from shaping.paths import FieldPlan
-    from shaping.paths.filter import Opener
     from shaping.response import Dialect, Json
     from shaping.settings.model import Channels, Encoding, OmissionsMode, Overflow
     from shaping.settings.resolve import ResolvedChoice
@@ -24,41 +23,22 @@ if TYPE_CHECKING:
 def field_plans(choices: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
     """Compile the field rules that were decided, each None where there is nothing to do."""
     include, exclude, back = choices["include_only"], choices["exclude_fields"], choices["include_on_error"]
-    rename, private = choices["rename"], choices["private"]
-    held = (*choices["exclude_when_tier"].get(tier, ()), *private)
-    closed = bool(held)
-    withhold = choices["on_unreadable"] == "withhold"
-    fields = failing = _compiled(include, (*exclude, *held), rename, closed=closed)
+    rename, held = choices["rename"], (*choices["exclude_when_tier"].get(tier, ()), *choices["private"])
+    opener = open_closed if held else open_value
+    fields = failing = private = None
+    if include is not None or exclude or held or rename:
+        fields = failing = compile_fields(include, (*exclude, *held), rename or None, opener=opener)
     if back and fields is not None:
         # What comes back on error outranks exclude_fields, never a tier or a private path.
-        failing = restoring_plan(include, exclude, back, held, rename=rename, opener=_opener(closed=closed))
-    return {
-        "fields": fields,
-        "error_fields": failing,
-        "private": _compiled(None, held, {}, closed=closed, private=True, withhold=withhold),
-    }
-
-
-def _compiled(
-    include: Sequence[str] | None,
-    exclude: Sequence[str],
-    rename: Mapping[str, str],
-    *,
-    closed: bool,
-    private: bool = False,
-    withhold: bool = False,
-) -> FieldPlan | None:
-    if include is None and not exclude and not rename:
-        return None
-    opener = _opener(closed=closed)
-    return compile_fields(include, exclude, rename or None, opener=opener, private=private, withhold=withhold)
-
-
-def _opener(*, closed: bool) -> Opener:
-    return open_closed if closed else open_value
+        failing = restoring_plan(include, exclude, back, held, rename=rename, opener=opener)
+    if held:
+        withhold = choices["on_unreadable"] == "withhold"
+        private = compile_fields(None, held, opener=opener, private=True, withhold=withhold)
+    return {"fields": fields, "error_fields": failing, "private": private}
 
 
 Surface: TypeAlias = Literal["python", "mcp", "command"]
+LIMITS = frozenset({"max_tokens", "max_items", "max_string"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from shaping.parsers import FORMATS
-from shaping.settings.files import LIMITS
 from shaping.settings.model import EnvelopeMember, NoiseRule
-from shaping.settings.plan import Overrides, Redact
+from shaping.settings.plan import LIMITS, Overrides, Redact
 from shaping.settings.sources import ConfigSection, Origin
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from shaping.settings.files import bundled_path, find, is_allowed, is_in_tree, names_of, narrowed, protections
+from shaping.settings.files import bundled_path, find, is_allowed, is_in_tree
 from shaping.settings.jsonc import (
     ConfigDocument,
     ConfigError,
@@ -23,9 +23,10 @@ from shaping.settings.jsonc import (
     suggestion_for,
 )
 from shaping.settings.model import Profile
+from shaping.settings.plan import LIMITS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from shaping.settings.jsonc import ConfigDocument
     from shaping.settings.plan import Surface
@@ -272,6 +273,84 @@ def _values_in(value: Any) -> int:
     return 1 + sum(map(_values_in, value.values() if isinstance(value, Mapping) else value))
 
 
+_NARROWING_SECTIONS = frozenset({"$schema", "global", "profiles", "tool_overrides"})
+# All other choices can widen: a new name takes a field out of reach of the user's own rules by name, a pattern for
+# lines can take for ever, and an overflow file is written where others may look.
+_NARROWING = frozenset(
+    {"$schema", "description", "profile", "extends", "include_only", "exclude_fields", "exclude_when_tier", "private"}
+    | {"exclude_null_values", "exclude_empty_arrays", "exclude_empty_objects", "exclude_default_values", "defaults"}
+    | {"encoding", "dialect", "channels", "typed", "prune", "lossless", "omissions", "envelope", "answers", *LIMITS}
+)
+
+
+def narrowed(
+    document: ConfigDocument, users: Collection[str], *, is_profile: bool = False
+) -> tuple[ConfigDocument, tuple[Keys, ...]]:
+    """Return what applies of a document that is not allowed, and the places of what does not.
+
+    `users` are the profiles that the user has made: they are not to be changed or chosen by others, nor is debug.
+    """
+    left_out: list[Keys] = []
+
+    def kept(keys: Keys, choices: Any) -> Any:
+        if not isinstance(choices, dict):
+            return choices
+        found: dict[str, Any] = {}
+        for name, value in choices.items():
+            applies = _protecting(value) if name == "redact" else _narrowing(name, value, users)
+            found |= applies
+            if applies.get(name, left_out) != value:
+                left_out.append((*keys, name))
+        return found
+
+    if is_profile:
+        return replace(document, data=kept((), dict(document.data)), narrows=True), tuple(left_out)
+    data: dict[str, Any] = {}
+    for section, value in document.data.items():
+        if section not in _NARROWING_SECTIONS:
+            left_out.append((section,))
+        elif section == "global":
+            data[section] = kept((section,), value)
+        elif isinstance(value, dict):
+            data[section] = {name: kept((section, name), choices) for name, choices in value.items()}
+            if section == "profiles":
+                left_out += [(section, name) for name in value if name in users]
+                data[section] = {name: value for name, value in data[section].items() if name not in users}
+        else:
+            data[section] = value
+    return replace(document, data=data, narrows=True), tuple(left_out)
+
+
+def protections(document: ConfigDocument) -> ConfigDocument:
+    """Return the `private` and `redact` of a user's own config, without its other choices."""
+    everywhere = document.choices("global")
+
+    def kept(choices: Any) -> dict[str, Any]:
+        held = _protecting(choices.get("redact"))
+        if choices.get("private"):
+            unreadable = choices.get("on_unreadable", everywhere.get("on_unreadable", "withhold"))
+            held |= {"private": choices["private"], "on_unreadable": unreadable}
+        return held
+
+    overrides = {name: held for name, choices in document.choices("tool_overrides").items() if (held := kept(choices))}
+    sections = {"global": kept(everywhere), "tool_overrides": overrides}
+    return replace(document, data={name: section for name, section in sections.items() if section})
+
+
+def _narrowing(name: str, value: Any, users: Collection[str]) -> dict[str, Any]:
+    widens = name not in _NARROWING or (name in LIMITS and value is None)
+    debugs = name in {"profile", "extends"} and (value == "debug" or value in users)
+    return {} if widens or debugs else {name: value}
+
+
+def _protecting(value: Any) -> dict[str, Any]:
+    """Return the half of `redact` that masks more than the default does."""
+    if value is True:
+        return {"redact": True}
+    rules = {name: rule for name, rule in value.items() if rule} if isinstance(value, dict) else {}
+    return {"redact": rules} if rules else {}
+
+
 def narrow(sources: Sources, users: Sources) -> tuple[Sources, tuple[str, ...]]:
     """Lay what narrows of a config that is not allowed over the user's own, and name what does not apply."""
     left_out: list[str] = []
@@ -279,7 +358,7 @@ def narrow(sources: Sources, users: Sources) -> tuple[Sources, tuple[str, ...]]:
 
     def taken(document: ConfigDocument, *, is_profile: bool = False) -> ConfigDocument:
         kept, places = narrowed(document, own, is_profile=is_profile)
-        left_out.extend(names_of(places))
+        left_out.extend(str(keys[-1]) for keys in places)
         return kept
 
     # The user's own config is the stronger of the two.
