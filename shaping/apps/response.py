@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from shaping.shaper import Shaper
 
 
-class CapturedOutput(io.TextIOWrapper):
+class PrintedOutput(io.TextIOWrapper):
     """A stream that keeps what is printed: as text, as bytes, or by a child process that writes to its descriptor.
 
     What is printed beside an answer, which goes to `answers`, is for standard error.
@@ -65,7 +65,7 @@ class CapturedOutput(io.TextIOWrapper):
 @contextmanager
 def answers_only() -> Iterator[None]:
     """Keep standard output for answers; where there is none, what was printed is the output, as of `--help`."""
-    answers, captured = sys.stdout, CapturedOutput(sys.stdout)
+    answers, captured = sys.stdout, PrintedOutput(sys.stdout)
     try:
         with redirect_stdout(captured):
             yield
@@ -76,7 +76,7 @@ def answers_only() -> Iterator[None]:
 def print_answer(text: str) -> None:
     """Write an answer to the real standard output."""
     stream: TextIO = sys.stdout
-    if isinstance(stream, CapturedOutput) and stream.answers is not None:
+    if isinstance(stream, PrintedOutput) and stream.answers is not None:
         stream.answered = True
         stream = stream.answers
     stream.write(text)
@@ -115,7 +115,7 @@ class CommandCall:
 
     def call(self, run: Callable[[], Any]) -> int:
         """Run the command, print its answer and return its exit code."""
-        captured = CapturedOutput()
+        captured = PrintedOutput()
         captures = self._options.as_json or self._options.quiet
         try:
             with redirect_stdout(captured) if captures else nullcontext():
@@ -255,7 +255,7 @@ def _resolved(value: Any) -> Any:
     return asyncio.run(awaited())
 
 
-def _captured_value(captured: CapturedOutput) -> Any:
+def _captured_value(captured: PrintedOutput) -> Any:
     """Return what a command printed instead of returning it: data where it is JSON, else text."""
     text = captured.getvalue()
     found = parse(text, ("json", "lines"))

@@ -12,7 +12,7 @@ import typer
 
 from shaping import Shaper, ToolError
 from shaping.apps import shape_click, shape_typer
-from shaping.apps.response import CapturedOutput
+from shaping.apps.response import PrintedOutput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -264,7 +264,7 @@ def test_a_command_prints_its_talk_in_any_way_there_is(shaper: Shaper, how: str,
 
 def test_talk_is_kept_in_memory_where_no_file_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", "/no/such/place")
-    printed = CapturedOutput()
+    printed = PrintedOutput()
     printed.write("a")
     assert (printed.getvalue(), printed.write("b"), printed.getvalue()) == ("a", 1, "ab")
 
