@@ -53,14 +53,14 @@ _DELIMITERS = ",;\t|"
 
 
 @dataclass(slots=True)
-class _Headers:
+class _OpenHeaders:
     """The headers whose rows are looked for: the private columns by the number of all."""
 
     columns: dict[int, Columns] = field(default_factory=dict)
     far: dict[int, int] = field(default_factory=dict)  # how many objects were left in search of the rows
     names: set[str] = field(default_factory=set)  # of all columns
     keys: set[str] = field(default_factory=set)  # by which rows that are objects may call the private columns
-    lists: set[int] = field(default_factory=set)  # the ids of the headers themselves
+    lists: dict[int, Any] = field(default_factory=dict)  # the headers themselves by id, alive so that no row gets it
     matched: set[int] = field(default_factory=set)  # the widths of those whose rows were found
     heading: bool = False  # whether one of them stands under a key of headers
 
@@ -68,7 +68,7 @@ class _Headers:
         self.columns[width] = self.columns.get(width, frozenset()) | columns
         self.far[width] = min(far, self.far.get(width, far))
 
-    def pass_on(self, around: _Headers) -> None:
+    def pass_on(self, around: _OpenHeaders) -> None:
         """Give those that no row was found for to the object around this one."""
         around.lists |= self.lists
         for width, columns in self.columns.items():
@@ -107,9 +107,9 @@ class LabelledValues:
 
     def run(self, value: Any) -> Any:
         """Return the value with what was found replaced: the same object where there is nothing."""
-        return self._look(value, (), _Headers())
+        return self._look(value, (), _OpenHeaders())
 
-    def _look(self, value: Any, place: Place, around: _Headers) -> Any:
+    def _look(self, value: Any, place: Place, around: _OpenHeaders) -> Any:
         """Look into a value; `around` receives the headers in it that have no rows yet."""
         if len(place) > _DEEPEST:
             return value
@@ -117,16 +117,16 @@ class LabelledValues:
             return self._object(value, place, around)
         return self._list(value, place, around) if type(value) is list and value else value
 
-    def _object(self, value: dict[str, Any], place: Place, around: _Headers) -> Any:
+    def _object(self, value: dict[str, Any], place: Place, around: _OpenHeaders) -> Any:
         if labelled := self._labelled(value):
             return {key: self.replace(item, (*place, key)) if key in labelled else item for key, item in value.items()}
-        headers, new = _Headers(), dict(value)
+        headers, new = _OpenHeaders(), dict(value)
         for key, item in value.items():
             is_header = self._add_header(key, item, headers)
             if not (is_header and _is_flat(item)):
                 new[key] = self._look(item, (*place, key), headers)
             if is_header:
-                headers.lists.add(id(new[key]))
+                headers.lists[id(new[key])] = new[key]
         if not headers.columns:
             return _kept(value, new)
         below = {key: self._below(item, headers, (*place, key), _ROWS_DEEPEST) for key, item in new.items()}
@@ -135,14 +135,14 @@ class LabelledValues:
         headers.pass_on(around)
         return _kept(value, below)
 
-    def _unclear(self, item: Any, headers: _Headers, place: Place) -> Any:
+    def _unclear(self, item: Any, headers: _OpenHeaders, place: Place) -> Any:
         """Replace what may belong to a header beside it that no row fits: other lists, else what follows its labels."""
         if headers.heading:
             return self.replace(item, place) if headers.may_have_rows(item) else item
         if type(item) is not list or id(item) not in headers.lists:
             return item
         new = self._behind_labels(item, place)
-        headers.lists.add(id(new))
+        headers.lists[id(new)] = new
         return new
 
     def _labelled(self, value: dict[str, Any]) -> set[str]:
@@ -169,10 +169,10 @@ class LabelledValues:
             return True
         if key and _fits(_HEADING, key):  # names by the ids of columns
             return False
-        labels = [self._is_label(one, name, depth + 1) for name, one in item.items()]
-        return any(labels) and all(map(_or_describes, labels, item.items()))
+        labels = {name for name, one in item.items() if self._is_label(one, name, depth + 1)}
+        return bool(labels) and all(name in labels or _describes(name, one) for name, one in item.items())
 
-    def _add_header(self, key: str, item: Any, headers: _Headers) -> bool:
+    def _add_header(self, key: str, item: Any, headers: _OpenHeaders) -> bool:
         """Add a member to the headers if it is one: names of columns, at least one of them private."""
         heading = _fits(_HEADING, key)
         names = _names_of_columns(item) if heading else item
@@ -195,10 +195,10 @@ class LabelledValues:
             return frozenset()
         return frozenset(at for at, cell in enumerate(cells) if any(map(self._is_name, _texts(cell))))
 
-    def _list(self, value: list[Any], place: Place, around: _Headers) -> list[Any]:
+    def _list(self, value: list[Any], place: Place, around: _OpenHeaders) -> list[Any]:
         if _is_flat(value):
             return self._behind_labels(value, place)
-        headers, new, header = _Headers(), list(value), -1
+        headers, new, header = _OpenHeaders(), list(value), -1
         rows = [_cells(item) or [] for item in value]
         entries = all(_is_name_like(cells[0]) for cells in rows if cells)  # each row may be a name and its values
         for at, (item, cells) in enumerate(zip(value, rows, strict=True)):
@@ -215,7 +215,7 @@ class LabelledValues:
             has_number = any(type(cell) in (int, float) for cell in cells[min(labels) :])
             if not is_header or has_number or (0 in labels and (entries or at > 0)):
                 new[at] = self._cut(item, min(labels), (*place, at))
-            headers.lists |= {id(new[at]), id(_cells(new[at]))}
+            headers.lists |= {id(one): one for one in (new[at], _cells(new[at]))}
         if headers.heading:
             new = [self._below(item, headers, (*place, at), _ROWS_DEEPEST, nested=True) for at, item in enumerate(new)]
             headers.pass_on(around)
@@ -250,7 +250,9 @@ class LabelledValues:
 
     def _line_of_names(self, line: str) -> Callable[[Any], bool] | None:
         """Return the test whether another line has as many cells as this one, where a cell of this one is private."""
-        for delimiter in (*_DELIMITERS, None) if len(line) < 20 * _LONGEST_NAME else ():  # None: any white space
+        if len(line) >= 20 * _LONGEST_NAME or line.lstrip()[:1] in ("{", "["):  # JSON holds its own names
+            return None
+        for delimiter in (*_DELIMITERS, None):  # None: any white space
             cells = line.split(delimiter)
             if len(cells) > 1 and any(map(self._is_name, cells)):
                 width = len(cells)
@@ -259,7 +261,7 @@ class LabelledValues:
                 return lambda other: type(other) is str and len(other.split()) == width
         return None
 
-    def _below(self, value: Any, headers: _Headers, place: Place, depth: int, *, nested: bool = False) -> Any:
+    def _below(self, value: Any, headers: _OpenHeaders, place: Place, depth: int, *, nested: bool = False) -> Any:
         """Replace the cells of the private columns in every table below a value."""
         if id(value) in headers.lists or type(value) not in (dict, list) or not depth:
             return value
@@ -308,10 +310,6 @@ def _describes(key: str, item: Any) -> bool:
     return _fits(_DESCRIBING, key) and (
         item is None or type(item) is bool or (type(item) is str and not _DIGIT.search(item))
     )
-
-
-def _or_describes(is_label: bool, member: tuple[str, Any]) -> bool:
-    return is_label or _describes(*member)
 
 
 def _delimiter(line: str) -> str:

@@ -214,6 +214,12 @@ def test_only_the_table_of_the_header_loses_its_column() -> None:
     assert [(one.path, one.count) for one in shaped.omissions if one.reason == "private"] == [("a.rows[][]", 1)]
 
 
+def test_each_text_of_a_list_that_is_json_loses_only_its_own_field() -> None:
+    texts = [json.dumps({"id": number, "salary": HELD, "city": "Ulm"}) for number in range(3)]
+    shaped = Shaper(CONFIG).shape({"lines": texts}, tool="t", profile="debug")
+    assert [json.loads(text) for text in shaped.data["lines"]] == [{"id": at, "city": "Ulm"} for at in range(3)]
+
+
 def test_a_square_table_of_several_types_loses_only_its_column() -> None:
     table = {"columns": ["who", "salary"], "rows": [["Bob", 1], ["Al", 2]]}
     shaped = Shaper(CONFIG).shape(table, tool="t", profile="debug")
