@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _SAMPLES: Final = 16  # values of one place by which all of them are priced
 # Told, because every absence is; neither priced nor to be asked for.
 _HELD = frozenset({"private", "tier"})
+_TOLD = frozenset({"null", "empty"})
 _ABSENT = ("null", "null if missing", "empty", "empty if missing")
 # Names of null or empty members that are written: an object keyed by ids may have any number.
 _NAMES = 80
@@ -160,7 +161,7 @@ class Original:
 
     @property
     def _absent(self) -> Iterator[Omission]:
-        return (found.omission for found in self._pruned if found.omission.reason in {"null", "empty"})
+        return (found.omission for found in self._pruned if found.omission.reason in _TOLD)
 
     @property
     def has_absent(self) -> bool:
@@ -171,10 +172,12 @@ class Original:
     def absent_line(self) -> str:
         """The line below the data that names the null and empty members: of all records, or of those that lack them."""
         groups: dict[str, dict[str, None]] = {}
-        for omission in self._absent:
-            shown = select(self.cleaned.pruned, omission.path) if "[]" in omission.path else ()
-            reason = f"{omission.reason} if missing" if shown else omission.reason
-            groups.setdefault(reason, {})[_member_name(omission)] = None
+        known: dict[Trail, list[Any]] = {None: [self.cleaned.pruned]}
+        for found in self._pruned:
+            reason: str = found.omission.reason
+            if reason in _TOLD and "[]" in found.omission.path and _is_shown(found.trail, known):
+                reason = f"{reason} if missing"
+            groups.setdefault(reason, {})[_member_name(found.omission)] = None
         line = "; ".join(f"{reason}: {_some(tuple(groups[reason]))}" for reason in _ABSENT if reason in groups)
         return line and "\n" + (line if self.plan.redact.off else scrub(line))
 
@@ -238,6 +241,27 @@ def _member_name(omission: Omission) -> str:
     return omission.path.split("[].", 1)[-1].replace("[]", "")
 
 
+def _is_shown(trail: Trail, known: dict[Trail, list[Any]]) -> bool:
+    """Whether a record at a place has the member that others lack; `known` are the values at places looked at."""
+    if trail is None:
+        return False
+    parent, name = trail
+    return any(type(record) is dict and name in record for record in _values_at(parent, known))
+
+
+def _values_at(trail: Trail, known: dict[Trail, list[Any]]) -> list[Any]:
+    """Return the values at a place, those of all elements of a list together."""
+    if trail not in known and trail is not None:
+        parent, step = trail
+        above = _values_at(parent, known)
+        known[trail] = (
+            [value[step] for value in above if type(value) is dict and step in value]
+            if isinstance(step, str)
+            else [item for value in above if type(value) is list for item in value]
+        )
+    return known[trail]
+
+
 def _some(names: tuple[str, ...]) -> str:
     """Write names, those of one parent together: `change.after{policy, tags}`."""
     parents: dict[str, list[str]] = {}
@@ -258,6 +282,7 @@ class OmittedMembers:
 
     omission: Omission
     samples: tuple[Any, ...] = ()
+    trail: Trail = None
 
 
 def members_missing(before: Any, after: Any, reason: Reason | None = None) -> list[OmittedMembers]:
@@ -265,7 +290,7 @@ def members_missing(before: Any, after: Any, reason: Reason | None = None) -> li
     gone: dict[tuple[Trail, Reason], list[Any]] = {}
     _compare(before, after, None, gone, reason)
     return [
-        OmittedMembers(Omission(write_trail(trail, general=True), len(values), why), tuple(values[:_SAMPLES]))
+        OmittedMembers(Omission(write_trail(trail, general=True), len(values), why), tuple(values[:_SAMPLES]), trail)
         for (trail, why), values in gone.items()
     ]
 
