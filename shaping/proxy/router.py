@@ -330,12 +330,16 @@ class Router:
             self._owners |= {name: self.upstreams[number].name for name, (number, _) in names.items()}
         return shown
 
-    async def _pass_by_name(self, message: Message, method: str) -> Message | None:
-        name = str(message.params.get("name", ""))
+    async def _owner(self, method: str, name: str) -> tuple[int | None, str]:
+        """Return the server of a name in a list, and that server's own name for it."""
         if name not in self._names.get(method, {}):
             # What a server offers depends on the client, so a name that is not known yet is asked for once more.
             await self._list(method)
-        number, own = self._names.get(method, {}).get(name, (None, name))
+        return self._names.get(method, {}).get(name, (None, name))
+
+    async def _pass_by_name(self, message: Message, method: str) -> Message | None:
+        name = str(message.params.get("name", ""))
+        number, own = await self._owner(method, name)
         if number is None:
             return error(message.id, _INVALID_PARAMS, f"Unknown {_LISTS[method][:-1]}: {name!r}")
         if own != name:
@@ -345,37 +349,29 @@ class Router:
 
     async def _first(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Ask the server that a request is for, or one after the other where nobody knows which that is."""
+        number, params = await self._addressed(method, params)
         problem: Exception | None = None
-        for number in await self._candidates(method, params):
+        for one in range(len(self._servers)) if number is None else [number]:
             try:
-                reply = await self._servers[number].ask(method, self._own_params(number, params))
+                reply = await self._servers[one].ask(method, params)
             except (RequestError, ServerUnavailableError) as raised:
                 # An error that says more than "not here" is the better answer.
                 problem = raised if problem is None or _is_unknown(problem) else problem
             else:
                 if method in _BY_URI and len(self._uris) < _MOST_URIS:
-                    self._uris[str(params.get("uri"))] = number
+                    self._uris[str(params.get("uri"))] = one
                 return reply
         raise problem or RequestError({"code": METHOD_NOT_FOUND, "message": "Method not found"})
 
-    async def _candidates(self, method: str, params: dict[str, Any]) -> list[int]:
+    async def _addressed(self, method: str, params: dict[str, Any]) -> tuple[int | None, dict[str, Any]]:
+        """Return the server of the prompt or the resource that a request names, and the request in its words."""
         ref = params.get("ref") if method == "completion/complete" else None
-        uri = params.get("uri") if method in _BY_URI else ref.get("uri") if isinstance(ref, dict) else None
-        owner: int | None = None
-        if isinstance(ref, dict) and isinstance(ref.get("name"), str):
-            if ref["name"] not in self._names.get("prompts/list", {}):
-                await self._list("prompts/list")
-            owner = self._names.get("prompts/list", {}).get(ref["name"], (None, ""))[0]
-        elif isinstance(uri, str):
-            owner = self._uris.get(uri)
-        numbers = range(len(self._servers))
-        return list(numbers) if owner is None else [owner]
-
-    def _own_params(self, number: int, params: dict[str, Any]) -> dict[str, Any]:
-        ref = params.get("ref")
-        name = ref.get("name") if isinstance(ref, dict) else None
-        known = self._names.get("prompts/list", {}).get(name or "")
-        return params if known is None or known[0] != number else {**params, "ref": {**(ref or {}), "name": known[1]}}
+        ref = ref if isinstance(ref, dict) else {}
+        if isinstance(ref.get("name"), str):
+            number, own = await self._owner("prompts/list", ref["name"])
+            return number, {**params, "ref": {**ref, "name": own}}
+        uri = params.get("uri") if method in _BY_URI else ref.get("uri")
+        return self._uris.get(uri) if isinstance(uri, str) else None, params
 
 
 async def _first_success(starts: Sequence[asyncio.Task[Any]]) -> None:
