@@ -6,44 +6,41 @@ import os
 import re
 import threading
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
-import orjson
-
 from shaping.budget.lines import Rules
 from shaping.commands.output import (
+    FORMATS,
+    LEFT_OPEN,
+    LONG_TEXT,
     Capture,
-    CapturedOutput,
+    CommandOutput,
+    CommandResponse,
     Finished,
     Invocation,
     OutputStream,
-    decode,
-    withhold_private,
+    clean_output,
 )
-from shaping.commands.process import OURS, not_started, run_process
-from shaping.commands.response import CommandResponse, render_wire, respond, respond_to_stream
-from shaping.commands.storage import OutputStore, PartWriter
-from shaping.envelope import command_envelope
-from shaping.parsers.json import read_json
-from shaping.parsers.terminal import render_terminal
-from shaping.response import required
+from shaping.commands.process import run_process
+from shaping.parsers import parse
 from shaping.settings import Overrides
+from shaping.settings.context import PlanChooser
 from shaping.settings.resolve import ranked
 from shaping.settings.sources import presets_for
-from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from os import PathLike
 
     from shaping.commands.process import Sink
     from shaping.envelope import Envelope
     from shaping.settings import Plan
+    from shaping.shaper import Shaper
 
 
-_LONGEST: Final = 8 * 1024 * 1024  # bytes of a line that are waited for
-_WITHHELD: Final = "[withheld: this line may hold a private field and cannot be read as data]"
+_FACTS: Final = 100  # tokens of the line of facts, at most
 _WORD = re.compile(r"[a-z][a-z0-9:_-]*")
 _VERSIONED = re.compile(r"(python|pip|node|ruby|perl|php|clang|gcc|go)[\d.]+")
 _DEEPEST: Final = 4
@@ -101,7 +98,7 @@ async def command(
         raise
 
 
-def plan_for(shaper: Shaper, argv: Sequence[str], options: CommandOptions, *, strict: bool = False) -> Plan:
+def plan_for(shaper: PlanChooser, argv: Sequence[str], options: CommandOptions, *, strict: bool = False) -> Plan:
     """Return the plan for a command's output; `strict` raises ConfigError for options that cannot be met."""
     fields = options.get("fields")
     request = Overrides(
@@ -134,8 +131,34 @@ def invocation_of(argv: Sequence[str], options: CommandOptions) -> Invocation:
     )
 
 
+class CommandSource(PlanChooser):
+    """The config of commands; their shaper is loaded for the first that prints data, is cut or is to be an envelope."""
+
+    def __init__(self, config: str | PathLike[str] | None = None, environ: Mapping[str, str] | None = None) -> None:
+        """Find the config."""
+        super().__init__(config, watch=False, environ=environ)
+        self._config = config
+
+    @cached_property
+    def shaper(self) -> Shaper:
+        """The shaper by this config."""
+        from shaping.shaper import Shaper  # noqa: PLC0415 (plain text does without it: costs 40 ms)
+
+        return Shaper(self._config, expandable=True, watch=False, environ=self._environ)
+
+    def close(self) -> None:
+        """Close the shaper, where it was loaded."""
+        if "shaper" in vars(self):
+            self.shaper.close()
+
+
+def shaper_of(source: Shaper | CommandSource) -> Shaper:
+    """Return the shaper that commands are shaped by."""
+    return source.shaper if isinstance(source, CommandSource) else source
+
+
 def run_command(
-    shaper: Shaper,
+    source: Shaper | CommandSource,
     plan: Plan,
     invocation: Invocation,
     *,
@@ -143,16 +166,65 @@ def run_command(
     copies: tuple[OutputStream, OutputStream] | None = None,
 ) -> CommandResponse:
     """Run a command to its end and return its response; `copies` get its two outputs as they come."""
-    stdout, stderr = output(shaper, plan), output(shaper, plan)
+    stdout, stderr = output(source, plan), output(source, plan)
     sinks: tuple[Sink, Sink] = stdout.capture, stderr.capture
     if copies is not None:
         sinks = _Tee(stdout.capture, copies[0]), _Tee(stderr.capture, copies[1])
     try:
         ended = run_process(invocation, *sinks, stop=stop)
     except (OSError, ValueError) as problem:
-        return _not_started_response(not_started_envelope(problem, invocation), plan)
-    response = respond(shaper, plan, Finished(invocation, plan.tool, ended, stdout, stderr))
-    return replace(response, raw=stdout.capture.text() + stderr.capture.text())
+        failed: CommandResponse = responses().not_started_response(problem, invocation, plan)
+        return failed
+    finished = Finished(invocation, plan.tool, ended, stdout, stderr)
+    return replace(make_response(source, plan, finished), raw=stdout.capture.text() + stderr.capture.text())
+
+
+def make_response(source: Shaper | CommandSource, plan: Plan, finished: Finished) -> CommandResponse:
+    """Return the response of a command that has ended."""
+    return _plain_text(source, plan, finished) or _respond(source, plan, finished)
+
+
+def _respond(source: Shaper | CommandSource, plan: Plan, finished: Finished) -> CommandResponse:
+    response: CommandResponse = responses().respond(shaper_of(source), plan, finished)
+    return response
+
+
+def responses() -> Any:
+    """Load the responses of commands that print data, are cut, or are to be envelopes."""
+    from shaping.commands import response  # noqa: PLC0415 (plain text does without it: costs 20 ms)
+
+    return response
+
+
+def _plain_text(source: Shaper | CommandSource, plan: Plan, finished: Finished) -> CommandResponse | None:
+    """Return the response to a command whose text fits and needs only cleaning; None for every other."""
+    ended, out, err = finished.ended, finished.stdout.capture, finished.stderr.capture
+    rules_apply = plan.fields is not None or plan.private is not None or plan.drop_lines or plan.debug
+    asks_etag = finished.invocation.etag is not None or "etag" in plan.envelope
+    coded = ended.timed_out or ended.exit_code in dict(plan.exit_codes)
+    unusual = plan.dialect != "none" or not plan.enabled or source.mode == "off" or bool(source.warnings)
+    if rules_apply or asks_etag or coded or unusual or max(out.size, err.size) >= LONG_TEXT:
+        return None
+    if plan.max_tokens is not None and out.size + err.size + _FACTS > plan.max_tokens:  # no text has more tokens
+        return None
+    formats = [name for name in plan.parse if name in FORMATS]
+    if out.size and parse(out.text(), formats) is not None:
+        return None
+    rules = Rules.of(plan)
+    cleaned = [clean_output(one, plan, rules) for one in (out, err)]
+    how = f"ended by {ended.signal}" if ended.signal else f"exit code {ended.exit_code}"
+    said = [how] if ended.exit_code else []
+    said += ["secrets redacted"] if any(one.redacted for one in cleaned) else []
+    said += [LEFT_OPEN] if ended.left_open else []
+    shown, told = ("\n".join(one.lines.lines) for one in cleaned)
+    told += "\n" if told and not told.endswith("\n") else ""
+    return CommandResponse(
+        lambda: _respond(source, plan, finished).envelope,
+        ended.exit_code,
+        shown,
+        f"{told}({'; '.join(said)})\n" if said else told,
+        failure=f"({how})\n" if ended.exit_code else "",
+    )
 
 
 class _Tee:
@@ -167,28 +239,10 @@ class _Tee:
         self._copy.flush()
 
 
-def output(shaper: Shaper, plan: Plan) -> CapturedOutput:
+def output(source: Shaper | CommandSource, plan: Plan) -> CommandOutput:
     """Return a capture for one output, which spills to the store unless paths are private."""
-    writer = None if plan.private is not None else PartWriter(OutputStore(shaper), plan.redact)
-    return CapturedOutput(Capture(None if writer is None else writer.write, Rules.of(plan).important), writer)
-
-
-def not_started_envelope(problem: Exception, invocation: Invocation) -> Envelope[Any]:
-    """Return the envelope of a command that could not be started."""
-    error, code = not_started(problem, invocation.argv, invocation.environ)
-    return command_envelope(
-        None, exit_code=code, argv=invocation.argv[:1], error=error, duration_ms=0, extensions={"exit_code": code}
-    )
-
-
-def _not_started_response(envelope: Envelope[Any], plan: Plan) -> CommandResponse:
-    error = required(envelope.error)
-    code = int(getattr(envelope.meta, "exit_code", OURS))
-    if plan.dialect == "none":
-        words = f"{error.message}. {error.hint or ''}".strip() + "\n"
-        return CommandResponse(lambda: envelope, code, "", words, started=False)
-    wire = orjson.dumps(render_wire(envelope, plan)).decode()
-    return CommandResponse(lambda: envelope, code, f"{wire}\n", started=False)
+    writer = None if plan.private is not None else lambda: responses().part_writer(shaper_of(source), plan)
+    return CommandOutput(writer, Rules.of(plan).important)
 
 
 def _answered(
@@ -196,7 +250,7 @@ def _answered(
 ) -> Envelope[Any]:
     if not argv:
         raise ValueError("a command needs at least the name of a program")
-    using = shaper or Shaper(expandable=True)
+    using = shaper or CommandSource()
     try:
         # The caller gets an envelope, so that is what the budget is for.
         plan = plan_for(using, argv, {"dialect": "invariant", **options})
@@ -206,73 +260,13 @@ def _answered(
             using.close()
 
 
-def _named(shaper: Shaper, argv: Sequence[str]) -> list[str]:
+def _named(shaper: PlanChooser, argv: Sequence[str]) -> list[str]:
     """List the tool names and patterns of the config and of the presets."""
     configured = shaper.loaded_config.config.tool_overrides or {}
     return [
         *configured,
         *(name for preset in presets_for(tool_name(argv)) for name in preset.choices("tool_overrides")),
     ]
-
-
-def stream_command(
-    shaper: Shaper, plan: Plan, invocation: Invocation, emit: Callable[[bytes], None]
-) -> CommandResponse:
-    """Run a command, emit each line of its output shaped as JSON, and return how it ended."""
-    stdout, stderr = output(shaper, plan), output(shaper, plan)
-    lines = LineShaper(shaper, replace(plan, dialect="none"), emit, stdout.capture)
-    try:
-        ended = run_process(invocation, lines, stderr.capture)
-    except (OSError, ValueError) as problem:
-        return _not_started_response(not_started_envelope(problem, invocation), plan)
-    lines.finish()
-    finished = Finished(invocation, plan.tool, ended, stdout, stderr)
-    envelope = respond_to_stream(shaper, plan, finished, {"lines": lines.count})
-    exit_code = int(getattr(envelope.meta, "exit_code", OURS))
-    return CommandResponse(lambda: envelope, exit_code, "", raw=stdout.capture.text() + stderr.capture.text())
-
-
-class LineShaper:
-    """A sink for JSON lines that emits each line shaped."""
-
-    def __init__(self, shaper: Shaper, plan: Plan, emit: Callable[[bytes], None], copy: Capture) -> None:
-        self._shaper, self._plan, self._emit, self._copy = shaper, plan, emit, copy
-        self._waiting = bytearray()
-        self._withheld = False
-        self.count = 0
-
-    def take(self, chunk: bytes) -> None:
-        """Take the next bytes, and emit the lines that they complete."""
-        self._copy.take(chunk)
-        self._waiting += chunk
-        *whole, rest = self._waiting.split(b"\n")
-        if len(rest) > _LONGEST:
-            whole, rest = [*whole, rest], bytearray()
-        self._waiting = rest
-        for line in whole:
-            self._line(bytes(line))
-
-    def finish(self) -> None:
-        """Emit what is left after the last newline."""
-        self._line(bytes(self._waiting))
-        self._waiting.clear()
-
-    def _line(self, line: bytes) -> None:
-        if not line.strip():
-            return
-        try:
-            value = read_json(line)
-        except orjson.JSONDecodeError:
-            value = self._text(render_terminal(decode(line)).rstrip())
-        if self._withheld and not isinstance(value, dict | list):
-            value = _WITHHELD  # the content of a private field may stand in any line after its name
-        self.count += 1
-        self._emit(orjson.dumps(self._shaper.shape_by(self._plan, value).value, option=orjson.OPT_APPEND_NEWLINE))
-
-    def _text(self, text: str) -> str:
-        shown = withhold_private(text, self._plan)
-        self._withheld = self._withheld or shown != text
-        return shown
 
 
 def tool_name(argv: Sequence[str], named: Collection[str] = ()) -> str:

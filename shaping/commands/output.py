@@ -6,10 +6,12 @@ import os
 import re
 from collections import deque
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from shaping.budget.lines import FEW, Cutter, CutText, NumberedLines
+from shaping.parsers import EXACT
 from shaping.parsers.terminal import clean_lines, error_lines
 from shaping.redaction import StreamRedactor, redact_text
 from shaping.response import counted
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from shaping.budget.lines import Rules
     from shaping.commands.process import ProcessExit
     from shaping.commands.storage import PartWriter
+    from shaping.envelope import Envelope
+    from shaping.response import Shaped
     from shaping.settings import Plan, Redact
     from shaping.store.files import ResultFile
 
@@ -39,6 +43,10 @@ _SAMPLE: Final = 64 * 1024  # bytes that are looked at to tell text from binary 
 _FEW_ODD: Final = 16  # bytes that are not UTF-8 and may be a name or a word in another encoding
 # How much is said of a cut: its size and the way to the rest, the way alone, or only that something is cut.
 FULL, REF_ONLY, BARE = range(3)
+# Data, and rows that a table shows in less; other texts are cheaper as they are.
+FORMATS: Final = (*EXACT, "csv", "commits", "table")
+LONG_TEXT: Final = 600  # characters of an output that may be worth writing in another way
+LEFT_OPEN: Final = "something it started still runs with its outputs open; they were let go"
 _NOTHING = CutText("", 0)
 
 ImportantLines: TypeAlias = "Callable[[Sequence[str]], list[int]]"
@@ -215,12 +223,19 @@ class Invocation:
         return os.environ if self.env is None else self.env
 
 
-@dataclass(frozen=True, slots=True)
-class CapturedOutput:
-    """One output of a program: what was captured, and where the rest of it goes."""
+class CommandOutput:
+    """One output of a program: what was captured, and where the rest of it goes, opened with the first of it."""
 
-    capture: Capture
-    writer: PartWriter | None
+    def __init__(self, make_writer: Callable[[], PartWriter] | None, important: ImportantLines = error_lines) -> None:
+        self._make_writer = make_writer
+        self.capture = Capture(None if make_writer is None else self._spill, important)
+        self.writer: PartWriter | None = None
+
+    def _spill(self, chunk: bytes) -> None:
+        if self.writer is None and self._make_writer is not None:
+            self.writer = self._make_writer()
+        if self.writer is not None:
+            self.writer.write(chunk)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +245,32 @@ class Finished:
     invocation: Invocation
     tool: str
     ended: ProcessExit
-    stdout: CapturedOutput
-    stderr: CapturedOutput
+    stdout: CommandOutput
+    stderr: CommandOutput
+
+
+@dataclass(frozen=True)
+class CommandResponse:
+    """The text of a command's two outputs in the plan's form, its exit code, and its envelope, made when it is read."""
+
+    make_envelope: Callable[[], Envelope[Any]]
+    exit_code: int
+    stdout: str
+    stderr: str = ""
+    raw: str = ""  # what the command printed, as far as it is held
+    failure: str = ""  # the line of plain text that says how the command failed
+    started: bool = True
+    shaped: Shaped | None = None  # the data that the command printed, where it printed data
+
+    @property
+    def printed(self) -> str:
+        """Both outputs, as they are counted."""
+        return self.stdout + self.stderr
+
+    @cached_property
+    def envelope(self) -> Envelope[Any]:
+        """The envelope of the command, which plain text does without."""
+        return self.make_envelope()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,17 +8,32 @@ import sys
 import threading
 import time
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.commands.command import invocation_of, plan_for, run_command, stream_command
-from shaping.commands.output import SHELL_SHOWS, RedactedCopy
-from shaping.settings.files import ledger_path
-from shaping.shaper import Shaper
-from shaping.store.sqlite import begin_counting
+from shaping.commands.command import CommandSource, invocation_of, output, plan_for, responses, run_command, shaper_of
+from shaping.commands.output import (
+    SHELL_SHOWS,
+    Capture,
+    CommandResponse,
+    Finished,
+    RedactedCopy,
+    decode,
+    withhold_private,
+)
+from shaping.commands.process import OURS, run_process
+from shaping.parsers.json import read_json
+from shaping.parsers.terminal import render_terminal
+from shaping.settings.files import counting_lock, ledger_path
 from shaping.tokens import counter
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover  not on Windows, where no command runs
+    fcntl = None  # type: ignore[assignment]  # the other half of the import
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,10 +42,10 @@ if TYPE_CHECKING:
 
     from shaping.commands.command import CommandOptions
     from shaping.commands.output import Invocation
-    from shaping.commands.response import CommandResponse
     from shaping.learning.record import Recorder
     from shaping.response import Shaped
     from shaping.settings import Plan
+    from shaping.shaper import Shaper
 
 
 logger = logging.getLogger("shaping")
@@ -46,7 +61,7 @@ def run_program(
     recorder: Recorder | None = None,
 ) -> int:
     """Run a command, print its output as the options say, and return its exit code."""
-    shaper = Shaper(config, expandable=True, watch=False)
+    shaper = CommandSource(config)
     plan = plan_for(shaper, argv, options, strict=True)
     invocation = invocation_of(argv, options)
     untouched = shaper.mode != "on" and not (stream or options.get("dialect"))
@@ -81,7 +96,7 @@ def run_program(
 
 def _untouched(config: str | Path | None, plan: Plan, invocation: Invocation, *, observe: bool) -> int:
     """Pass a command's output on untouched, and log, to observe it, what shaping would have made of it."""
-    shaper = Shaper(config, expandable=True, watch=False, environ={**os.environ, "SHAPING": "on"})
+    shaper = CommandSource(config, {**os.environ, "SHAPING": "on"})
     response = run_command(shaper, plan, invocation, copies=(sys.stdout.buffer, sys.stderr.buffer))
     if not response.started:
         sys.stderr.write(response.stderr)
@@ -95,7 +110,7 @@ def _untouched(config: str | Path | None, plan: Plan, invocation: Invocation, *,
     return response.exit_code
 
 
-def _pass_on(shaper: Shaper, plan: Plan, invocation: Invocation) -> int:
+def _pass_on(shaper: CommandSource, plan: Plan, invocation: Invocation) -> int:
     """Pass a command's output on as it comes, without secrets, for a config that leaves it alone."""
     out, err = (RedactedCopy(stream.buffer, plan.redact) for stream in (sys.stdout, sys.stderr))
     response = run_command(shaper, plan, invocation, copies=(out, err))
@@ -123,7 +138,7 @@ def _unshaped(response: CommandResponse, printed: str, plan: Plan) -> str:
     return max(response.raw, printed, key=len)
 
 
-def _stream(shaper: Shaper, plan: Plan, invocation: Invocation) -> int:
+def _stream(shaper: CommandSource, plan: Plan, invocation: Invocation) -> int:
     """Print a command's JSON lines shaped as they come, then the envelope of its end."""
     printed = bytearray()
 
@@ -140,7 +155,17 @@ def _stream(shaper: Shaper, plan: Plan, invocation: Invocation) -> int:
     return response.exit_code
 
 
-def _record(shaper: Shaper, plan: Plan, before: str, after: str, shaped: Shaped | None = None) -> None:
+def begin_counting(ledger: Path) -> int | None:
+    """Take the lock, which is held until this process and those that it forks have closed it."""
+    with suppress(OSError):
+        ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = os.open(counting_lock(ledger), os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        return lock
+    return None
+
+
+def _record(shaper: CommandSource, plan: Plan, before: str, after: str, shaped: Shaped | None = None) -> None:
     """Enter what would have been printed, and what was printed in its place, into the ledger.
 
     A process of its own counts the tokens, where it can: nobody waits for a vocabulary to be loaded.
@@ -168,10 +193,9 @@ _GUESSED: Final = 4_000  # characters
 _LEDGER_SECONDS: Final = 5.0  # the most that it waits for tokens to be counted; 0.1 on an idle machine
 
 
-def _enter(shaper: Shaper, plan: Plan, before: str, after: str, shaped: Shaped | None, *, now: float) -> None:
+def _enter(shaper: CommandSource, plan: Plan, before: str, after: str, shaped: Shaped | None, *, now: float) -> None:
     """Count what would have been printed and what was printed in its place, and write both to the ledger."""
-    from shaping.ledger import MeasuredCall, open_ledger  # noqa: PLC0415 (loaded after the output went out: costs 30 ms)
-    from shaping.ledger.texts import keep_output, keep_texts  # noqa: PLC0415 (loaded after the output went out)
+    from shaping.ledger import MeasuredCall, open_ledger, texts  # noqa: PLC0415 (loaded after the output went out: costs 30 ms)
 
     # Of a short output that is printed as it was, nothing is saved: its size is guessed, and no vocabulary loaded.
     unchanged = after == before and len(after) < _GUESSED
@@ -181,11 +205,11 @@ def _enter(shaper: Shaper, plan: Plan, before: str, after: str, shaped: Shaped |
 
     def keep(read: str) -> str | None:
         """Keep the two sides of a call."""
-        keeper, ttl = shaper.keeper("command"), shaper.loaded_config.config.store.ttl_seconds
+        keeper, ttl = shaper_of(shaper).keeper("command"), shaper.loaded_config.config.store.ttl_seconds
         if shaped is not None:
-            return keep_texts(keeper, read, [shaped], ttl=ttl)
+            return texts.keep_texts(keeper, read, [shaped], ttl=ttl)
         # Nothing can be taken out of a text with private fields.
-        return None if plan.private is not None else keep_output(keeper, read, before, ttl=ttl)
+        return None if plan.private is not None else texts.keep_output(keeper, read, before, ttl=ttl)
 
     ledger.record(
         MeasuredCall(
@@ -201,3 +225,69 @@ def _enter(shaper: Shaper, plan: Plan, before: str, after: str, shaped: Shaped |
     )
     ledger.close(_LEDGER_SECONDS)
     shaper.close()
+
+
+_LONGEST: Final = 8 * 1024 * 1024  # bytes of a line that are waited for
+_WITHHELD: Final = "[withheld: this line may hold a private field and cannot be read as data]"
+
+
+def stream_command(
+    source: Shaper | CommandSource, plan: Plan, invocation: Invocation, emit: Callable[[bytes], None]
+) -> CommandResponse:
+    """Run a command, emit each line of its output shaped as JSON, and return how it ended."""
+    shaper = shaper_of(source)
+    stdout, stderr = output(source, plan), output(source, plan)
+    lines = LineShaper(shaper, replace(plan, dialect="none"), emit, stdout.capture)
+    try:
+        ended = run_process(invocation, lines, stderr.capture)
+    except (OSError, ValueError) as problem:
+        failed: CommandResponse = responses().not_started_response(problem, invocation, plan)
+        return failed
+    lines.finish()
+    finished = Finished(invocation, plan.tool, ended, stdout, stderr)
+    envelope = responses().respond_to_stream(shaper, plan, finished, {"lines": lines.count})
+    exit_code = int(getattr(envelope.meta, "exit_code", OURS))
+    return CommandResponse(lambda: envelope, exit_code, "", raw=stdout.capture.text() + stderr.capture.text())
+
+
+class LineShaper:
+    """A sink for JSON lines that emits each line shaped."""
+
+    def __init__(self, shaper: Shaper, plan: Plan, emit: Callable[[bytes], None], copy: Capture) -> None:
+        self._shaper, self._plan, self._emit, self._copy = shaper, plan, emit, copy
+        self._waiting = bytearray()
+        self._withheld = False
+        self.count = 0
+
+    def take(self, chunk: bytes) -> None:
+        """Take the next bytes, and emit the lines that they complete."""
+        self._copy.take(chunk)
+        self._waiting += chunk
+        *whole, rest = self._waiting.split(b"\n")
+        if len(rest) > _LONGEST:
+            whole, rest = [*whole, rest], bytearray()
+        self._waiting = rest
+        for line in whole:
+            self._line(bytes(line))
+
+    def finish(self) -> None:
+        """Emit what is left after the last newline."""
+        self._line(bytes(self._waiting))
+        self._waiting.clear()
+
+    def _line(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            value = read_json(line)
+        except orjson.JSONDecodeError:
+            value = self._text(render_terminal(decode(line)).rstrip())
+        if self._withheld and not isinstance(value, dict | list):
+            value = _WITHHELD  # the content of a private field may stand in any line after its name
+        self.count += 1
+        self._emit(orjson.dumps(self._shaper.shape_by(self._plan, value).value, option=orjson.OPT_APPEND_NEWLINE))
+
+    def _text(self, text: str) -> str:
+        shown = withhold_private(text, self._plan)
+        self._withheld = self._withheld or shown != text
+        return shown

@@ -14,30 +14,35 @@ from shaping.cleaning import replaced, unmatched
 from shaping.cleaning.call import clean_envelope
 from shaping.commands.output import (
     BARE,
+    FORMATS,
     FULL,
+    LEFT_OPEN,
+    LONG_TEXT,
     REF_ONLY,
     CleanedOutput,
+    CommandResponse,
     CutOutputs,
     OutputCutter,
     clean_output,
     protected_text,
 )
-from shaping.commands.process import TIMED_OUT, error_of
-from shaping.commands.storage import StoredOutput
+from shaping.commands.process import OURS, TIMED_OUT, error_of, not_started
+from shaping.commands.storage import OutputStore, PartWriter, StoredOutput
+from shaping.encoders.lines import encode
 from shaping.envelope import Envelope, command_envelope, exit_code_for, read_wire, recognise
 from shaping.errors.detail import scrub_value
-from shaping.parsers import EXACT, Parsed, parse
+from shaping.parsers import Parsed, parse
 from shaping.present.notices import ROOMY
 from shaping.present.wrap import tag_of
 from shaping.redaction import redact_text
-from shaping.response import CallContext, Warned, counted
+from shaping.response import CallContext, Warned, counted, required
 from shaping.store.files import result_file, results_folder
 from shaping.tokens import cheap, counter, upper_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from shaping.commands.output import Finished
+    from shaping.commands.output import Finished, Invocation
     from shaping.commands.process import ProcessExit
     from shaping.errors import ErrorDetail
     from shaping.response import Shaped
@@ -55,10 +60,7 @@ _NO_TEXT: Final = CutOutputs(CutText("", 0, whole=False), CutText("", 0, whole=F
 # A form that loses the layout must save this much; JSON and its like need only not be dearer.
 _TABLE_PAYS: Final = 0.85
 _SURE: Final = 1.3  # by how much a guess of tokens must differ, for two writings of the same data
-# Data, and rows that a table shows in less; other texts are cheaper as they are.
-_FORMATS: Final = (*EXACT, "csv", "commits", "table")
 _PRINTS_FILES: Final = re.compile(r"(?:\S*/)?(?:cat|head|tail|sed|nl|bat|less|more)\b")
-_LONG_TEXT: Final = 600  # characters of an output that may be worth writing in another way
 # What the meta of a program's own envelope says about its data, and is passed on.
 _PASSED_ON: Final = (
     "request_id", "session_id", "schema_version", "not_modified", "truncated", "shown", "cursor", "ref", "etag",
@@ -68,30 +70,6 @@ _PASSED_ON: Final = (
 
 # Warnings that other facts state more shortly, or that were logged to standard error when the config was read.
 _STATED: Final = frozenset({"REDACTED", "ERRORS_CUT", "BAD_CONFIG"})
-
-
-@dataclass(frozen=True)
-class CommandResponse:
-    """The text of a command's two outputs in the plan's form, its exit code, and its envelope, made when it is read."""
-
-    make_envelope: Callable[[], Envelope[Any]]
-    exit_code: int
-    stdout: str
-    stderr: str = ""
-    raw: str = ""  # what the command printed, as far as it is held
-    failure: str = ""  # the line of plain text that says how the command failed
-    started: bool = True
-    shaped: Shaped | None = None  # the data that the command printed, where it printed data
-
-    @property
-    def printed(self) -> str:
-        """Both outputs, as they are counted."""
-        return self.stdout + self.stderr
-
-    @cached_property
-    def envelope(self) -> Envelope[Any]:
-        """The envelope of the command, which plain text does without."""
-        return self.make_envelope()
 
 
 def respond(shaper: Shaper, plan: Plan, finished: Finished) -> CommandResponse:
@@ -110,6 +88,31 @@ def respond(shaper: Shaper, plan: Plan, finished: Finished) -> CommandResponse:
 def respond_to_stream(shaper: Shaper, plan: Plan, finished: Finished, data: Any) -> Envelope[Any]:
     """Return the envelope that ends a stream: how the command ended, and a ref to all that it printed."""
     return _Response(shaper, replace(plan, parse=()), finished).end_of_stream(data)
+
+
+def _not_started_envelope(problem: Exception, invocation: Invocation) -> Envelope[Any]:
+    """Return the envelope of a command that could not be started."""
+    error, code = not_started(problem, invocation.argv, invocation.environ)
+    return command_envelope(
+        None, exit_code=code, argv=invocation.argv[:1], error=error, duration_ms=0, extensions={"exit_code": code}
+    )
+
+
+def not_started_response(problem: Exception, invocation: Invocation, plan: Plan) -> CommandResponse:
+    """Return the response for a command that could not be started."""
+    envelope = _not_started_envelope(problem, invocation)
+    error = required(envelope.error)
+    code = int(getattr(envelope.meta, "exit_code", OURS))
+    if plan.dialect == "none":
+        words = f"{error.message}. {error.hint or ''}".strip() + "\n"
+        return CommandResponse(lambda: envelope, code, "", words, started=False)
+    wire = orjson.dumps(render_wire(envelope, plan)).decode()
+    return CommandResponse(lambda: envelope, code, f"{wire}\n", started=False)
+
+
+def part_writer(shaper: Shaper, plan: Plan) -> PartWriter:
+    """Return a writer to the store for what memory has no room for."""
+    return PartWriter(OutputStore(shaper), plan.redact)
 
 
 def render_wire(envelope: Envelope[Any], plan: Plan) -> Any:
@@ -154,7 +157,7 @@ class _Response:
 
     def _parse(self) -> Parsed | None:
         capture = self._finished.stdout.capture
-        formats = [name for name in self._plan.parse if name in _FORMATS]
+        formats = [name for name in self._plan.parse if name in FORMATS]
         return parse(capture.text(), formats) if capture.whole and capture.size else None
 
     @cached_property
@@ -214,10 +217,8 @@ class _Response:
         plan, words = self._plan, self._finished.invocation.argv
         prints_files = bool(_PRINTS_FILES.match(words[-1] if len(words) > 1 and words[1] == "-c" else words[0]))
         may = self._plain and not self._off and "repeats" in plan.noise and plan.encoding != "json" and not prints_files
-        if not may or len(text) < _LONG_TEXT:
+        if not may or len(text) < LONG_TEXT:
             return text
-        from shaping.encoders.lines import encode  # noqa: PLC0415 (most runs print little: costs 20 ms)
-
         return encode(text)
 
     def _fitted(self, limit: int, notice: int) -> CommandResponse | None:
@@ -419,7 +420,7 @@ class _Response:
         for name, one in reversed(outputs):
             yield from (replaced(rule, name) for rule in dict.fromkeys(one.redacted))
         if self._finished.ended.left_open:
-            yield Warned("LEFT_OPEN", "something it started still runs with its outputs open; they were let go")
+            yield Warned("LEFT_OPEN", LEFT_OPEN)
         if self._parsed is None and self._selects and self._out.lines.lines != [""]:
             yield Warned("NOT_DATA", "the output is text: rules for fields do not apply to it")
         if self._parsed is not None:

@@ -21,7 +21,7 @@ from shaping.store.pages import Position
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shaping.commands.output import CapturedOutput, Finished
+    from shaping.commands.output import CommandOutput, Finished
     from shaping.envelope import Envelope
     from shaping.settings import Plan
     from shaping.settings.plan import Redact
@@ -188,7 +188,7 @@ class StoredOutput:
     def _outputs(self) -> OutputStore:
         return OutputStore(self._shaper)
 
-    def _stored(self, name: str, output: CapturedOutput) -> Any:
+    def _stored(self, name: str, output: CommandOutput) -> Any:
         writer = output.writer or PartWriter(self._outputs, self._plan.redact)
         if output.capture.whole:
             writer.write(output.capture.held)

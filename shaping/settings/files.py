@@ -106,6 +106,11 @@ def _directory(environ: Mapping[str, str], variable: str) -> Path | None:
     return Path(environ[variable], _APP) if environ.get(variable) else None
 
 
+def counting_lock(ledger: Path) -> Path:
+    """Return the file that is locked while a command's tokens are counted for the ledger."""
+    return ledger.with_name(f"{ledger.name}.lock")
+
+
 def ledger_path(environ: Mapping[str, str] = os.environ) -> Path | None:
     """Return the path of the user's ledger: SHAPING_LEDGER names another file, or switches it off."""
     named = environ.get("SHAPING_LEDGER", "").strip()

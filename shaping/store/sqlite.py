@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from shaping.settings.files import counting_lock
 from shaping.store.backends import StoreError, pack, unpack
 
 if TYPE_CHECKING:
@@ -294,16 +295,6 @@ def _alone(path: Path) -> Iterator[None]:
 _WAIT_SECONDS: Final = 3.0
 
 
-def begin_counting(ledger: Path) -> int | None:
-    """Take the lock, which is held until this process and those that it forks have closed it."""
-    with suppress(OSError):
-        ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = os.open(_lock(ledger), os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_SH)
-        return lock
-    return None
-
-
 def wait_for_counting(ledger: Path) -> None:
     """Wait until nobody counts, for a few seconds at most."""
     deadline = time.monotonic() + _WAIT_SECONDS
@@ -313,7 +304,7 @@ def wait_for_counting(ledger: Path) -> None:
 
 def _is_counting(ledger: Path) -> bool:
     try:
-        lock = os.open(_lock(ledger), os.O_RDWR)
+        lock = os.open(counting_lock(ledger), os.O_RDWR)
     except OSError:
         return False
     try:
@@ -323,7 +314,3 @@ def _is_counting(ledger: Path) -> bool:
     finally:
         os.close(lock)
     return False
-
-
-def _lock(ledger: Path) -> Path:
-    return ledger.with_name(f"{ledger.name}.lock")

@@ -4,10 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shaping.commands.command import plan_for
-from shaping.commands.output import Capture, CapturedOutput, Finished, Invocation
+from shaping.commands.command import make_response, plan_for
+from shaping.commands.output import CommandOutput, CommandResponse, Finished, Invocation
 from shaping.commands.process import ProcessExit
-from shaping.commands.response import CommandResponse, respond
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
@@ -37,10 +36,10 @@ def shaper(make_shaper: Callable[..., Shaper]) -> Shaper:
     return make_shaper()
 
 
-def captured(text: str | bytes) -> CapturedOutput:
-    capture = Capture()
-    capture.take(text.encode() if isinstance(text, str) else text)
-    return CapturedOutput(capture, None)
+def captured(text: str | bytes) -> CommandOutput:
+    output = CommandOutput(None)
+    output.capture.take(text.encode() if isinstance(text, str) else text)
+    return output
 
 
 @pytest.fixture
@@ -63,7 +62,7 @@ def respond_to() -> Callable[..., CommandResponse]:
         asked = Invocation(tuple(argv), etag=etag, fields=tuple(said.get("fields") or ()))
         outputs = captured(stdout), captured(stderr)
         finished = Finished(asked, plan.tool, ended or ProcessExit(exit_code, duration_ms=1.0), *outputs)
-        return respond(shaper, plan, finished)
+        return make_response(shaper, plan, finished)
 
     return replay
 
