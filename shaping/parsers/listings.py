@@ -61,54 +61,21 @@ def _changes(lines: list[str]) -> Any:
     return {"files": files, "sum": lines[-1].strip()}
 
 
-_ENTRY = re.compile(
-    r"(?: *(?P<inode>\d+) +(?P<blocks>\d+) +)?"
-    r"(?P<mode>[bcdlps-][rwxsStT-]{9}[.+@]?) +(?P<links>\d+) +(?P<owned_by>\S+) +(?P<group>\S+) +"
-    r"(?P<size>\d+(?:, *\d+)?|[\d.,]+[BKMGTP]) +"
-    r"(?P<modified>[A-Z][a-z]{2} +\d+ +[\d:]+|\d+ [A-Z][a-z]{2} +[\d:]+|\d{4}-\d\d-\d\d \d\d:\d\d(?:\S* [+-]\d{4})?) "
-    r"(?P<name>.+)"
-)
-_TOTAL = re.compile(r"total ([\d.,]+[BKMGTP]?)")
 _MEASURED = re.compile(r" *(?P<number>\d+(?:\.\d+)?[BKMGTP]?)[ \t]+(?P<path>\S.*)")
-_FOLDER = re.compile(r"(\S.*):")
 _PATH = re.compile(r"(?:[A-Za-z]:[\\/]|\.{0,2}/)?(?:[\w.@+~#=()\[\]%-]+/)*[\w.@+~#=()\[\]%-]+/?")
 _SLASHES = 0.8  # of the lines of a list of paths have one
 
 
 def parse_files(text: str) -> Any:
-    """Return the entries of one folder or of several, or the paths that every line ends with."""
-    head = text[:2000].split("\n", 3)[:3]
-    if any(_TOTAL.fullmatch(line) or _ENTRY.fullmatch(line) for line in head):
-        return _folders(text)
+    """Return the paths that every line is or ends with."""
     lines = text.strip("\n").split("\n")
-    if len(lines) < _LINES:
+    if len(lines) < _LINES or "/" not in text:
         return None
-    if not _MEASURED.fullmatch(lines[0]) or "/" not in text:
+    if not _MEASURED.fullmatch(lines[0]):
         return lines if _are_paths(lines) else None
     rows = matched(_MEASURED, lines)
     # The last line of `wc` is the sum of all.
     return rows if rows and _are_paths([str(row["path"]) for row in rows[:-1]]) else None
-
-
-def _folders(text: str) -> Any:
-    """Read blocks of entries, each below its folder's name and total where they are given."""
-    folders: list[dict[str, Any]] = []
-    for block in text.strip("\n").split("\n\n"):
-        lines = block.split("\n")
-        folder: dict[str, Any] = {}
-        named = _FOLDER.fullmatch(lines[0])
-        if named and not _ENTRY.fullmatch(lines[0]):
-            folder["folder"] = named[1]
-            lines = lines[1:]
-        if lines and (total := _TOTAL.fullmatch(lines[0])):
-            folder["total"] = number(total[1])
-            lines = lines[1:]
-        if (entries := matched(_ENTRY, lines)) is None:
-            return None
-        folders.append(folder | {"entries": entries})
-    if sum(len(folder["entries"]) for folder in folders) < _LINES:
-        return None
-    return folders if len(folders) > 1 else folders[0]
 
 
 def _are_paths(lines: list[str]) -> bool:

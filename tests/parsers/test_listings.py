@@ -9,21 +9,6 @@ import pytest
 from shaping import Shaper
 from shaping.parsers import parse, parse_tables, parse_within
 
-LS = """\
-src:
-total 12
-drwxr-xr-x 2 root root  4096 Nov 17 05:36 .
--rw-r--r-- 1 root root  2212 Nov 17 05:35 __init__.py
--rw-r--r-- 1 ada  staff   17 Nov 16 23:01 two words.txt
-lrwxrwxrwx 1 root root     7 Nov 17 05:35 link -> target
-
-src/inner:
-total 4
--rw-r--r-- 1 root root     1 Nov 17 05:35 a
--rw-r--r-- 1 root root     2 Nov 17 05:35 b
--rw-r--r-- 1 root root     3 Nov 17 05:35 c
--rw-r--r-- 1 root root     4 2026-11-17 05:35 d
-"""
 LOG = "".join(
     f"commit {n:040x}\nAuthor: Ada <ada@x.dev>\n"
     f"Date:   Tue Nov 17 05:3{n}:00 2026 +0000\n\n    Change {n}\n\n    Why.\n\n"
@@ -40,26 +25,6 @@ Desired=Unknown/Install/Remove/Purge/Hold
 ii  adduser    3.134     all          add and remove users
 rc  apt        2.6.1     amd64        package manager
 """
-
-
-def test_the_entries_of_folders_are_rows() -> None:
-    parsed = parse(LS)
-    assert parsed is not None
-    value: Any = parsed.value
-    assert parsed.format == "files"
-    assert [(folder["folder"], folder["total"], len(folder["entries"])) for folder in value] == [
-        ("src", 12, 4),
-        ("src/inner", 4, 4),
-    ]
-    assert value[0]["entries"][2] == {
-        "mode": "-rw-r--r--",
-        "links": 1,
-        "owned_by": "ada",
-        "group": "staff",
-        "size": 17,
-        "modified": "Nov 16 23:01",
-        "name": "two words.txt",
-    }
 
 
 def test_sizes_and_counts_of_files_are_rows_and_bare_paths_a_list() -> None:
@@ -207,23 +172,10 @@ def test_lines_below_a_log_line_belong_to_its_message() -> None:
     assert rows[3]["message"] == f"failed 3\n{trace}"
 
 
-def test_counts_of_matches_and_files_with_their_inodes_are_rows() -> None:
+def test_counts_of_matches_are_rows() -> None:
     counts = parse("\n".join(f"shaping/parsers/f{n}.py:{n}" for n in range(9)))
     assert counts is not None
     assert counts.value[3] == {"path": "shaping/parsers/f3.py", "count": 3}
-    listed = parse("\n".join(f"  53086{n}      4 -rw-r--r--   1 root root 40{n} Nov 17 09:08 a/f{n}" for n in range(9)))
-    assert listed is not None
-    assert listed.value["entries"][2] == {
-        "inode": 530862,
-        "blocks": 4,
-        "mode": "-rw-r--r--",
-        "links": 1,
-        "owned_by": "root",
-        "group": "root",
-        "size": 402,
-        "modified": "Nov 17 09:08",
-        "name": "a/f2",
-    }
 
 
 def test_a_blank_line_in_a_list_of_packages_leaves_it_a_text() -> None:
