@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from base64 import b64decode
+from bisect import bisect_right
 from codecs import getincrementaldecoder
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -424,9 +425,11 @@ def _without_lines(text: str, names: Names, *, words: bool) -> str | None:
     """Withhold the lines of a text that name a field, with what belongs to them; None where that cannot be told."""
     lines = text.splitlines()
     taken: dict[int, str] = {}
+    logged, headings = ([at for at, line in enumerate(lines) if one.match(line)] for one in (_LOG_LINE, _HEADING_LINE))
+    starts = logged or headings
     for at, line in enumerate(lines):
         if at not in taken and (hit := _first_hit([line], names, words=words)):
-            part = _part_with(lines, at, names)
+            part = _part_with(lines, at, starts, names)
             if part is None or lines[part[-1]].rstrip().endswith((":", "=")):
                 return None
             taken |= dict.fromkeys(part, hit)
@@ -439,8 +442,8 @@ def _without_lines(text: str, names: Names, *, words: bool) -> str | None:
     return new if taken and len(taken) < len(lines) and not _first_hit([new], names, words=words) else None
 
 
-def _part_with(lines: list[str], at: int, names: Names) -> range | None:
-    """Return the lines that belong to a line: what is indented below its name, its record of a log, or its section."""
+def _part_with(lines: list[str], at: int, starts: list[int], names: Names) -> range | None:
+    """Return the lines that belong to a line: what is indented below its name, else all between two `starts`."""
     found = _PAIR_LINE.fullmatch(lines[at])
     if found and _first_hit([found[1]], names, words=True) and not _MORE_CELLS.search(found[2]):
         end = at + 1
@@ -451,17 +454,15 @@ def _part_with(lines: list[str], at: int, names: Names) -> range | None:
         after = lines[end] if end < len(lines) else ""
         known = not after.strip() or any(one.match(after) for one in (_PAIR_LINE, _LOG_LINE, _HEADING_LINE))
         return range(at, end) if known else None
-    for starts in (_LOG_LINE, _HEADING_LINE):
-        start = next((one for one in range(at, -1, -1) if starts.match(lines[one])), None)
-        if start is not None:
-            # A section that has the name in its heading ends with its level, not with the next heading in it.
-            lower = "#" if start == at and starts is _HEADING_LINE else ""
-            deeper = lines[at].partition(" ")[0] + lower
-            ends = (one for one in range(at + 1, len(lines)) if starts.match(lines[one]))
-            return range(
-                start, next((one for one in ends if not (lower and lines[one].startswith(deeper))), len(lines))
-            )
-    return None
+    found_at = bisect_right(starts, at) - 1
+    if found_at < 0:
+        return None
+    # A section that has the name in its heading ends with its level, not with the next heading in it.
+    heading = _HEADING_LINE.match(lines[at])
+    deeper = f"{heading[1]}#" if heading and starts[found_at] == at else None
+    later = (starts[one] for one in range(found_at + 1, len(starts)))
+    ends = (one for one in later if deeper is None or not lines[one].startswith(deeper))
+    return range(starts[found_at], next(ends, len(lines)))
 
 
 def _indent(line: str) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from shaping import Shaper
+from shaping.paths import strings
 from shaping.paths.labels import LabelledValues
 
 if TYPE_CHECKING:
@@ -277,6 +279,29 @@ def test_of_a_text_only_the_lines_go_that_belong_to_a_private_name(text: str, le
 def test_a_text_goes_whole_where_nobody_can_tell_what_belongs_to_a_private_name(text: str) -> None:
     data = Shaper(CONFIG).shape(text, tool="t", profile="debug").data
     assert data == "[withheld: this text may hold the private field 'salary' and cannot be read as data]"
+
+
+@pytest.mark.parametrize("piece", ["# a\nsalary\n", "## salary\n# b\n", "2026-01-01 10:00:00 a salary\n"])
+def test_twice_the_lines_take_at_most_twice_the_looks(piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+
+    class Counted:
+        def __init__(self, pattern: re.Pattern[str]) -> None:
+            self.pattern = pattern
+
+        def match(self, line: str) -> re.Match[str] | None:
+            nonlocal looks
+            looks += 1
+            return self.pattern.match(line)
+
+    for name in ("_LOG_LINE", "_HEADING_LINE"):
+        monkeypatch.setattr(strings, name, Counted(getattr(strings, name)))
+    counts = []
+    for size in (200, 400):
+        looks = 0
+        Shaper(CONFIG).shape("State: on\n" + piece * size, tool="t", profile="debug")
+        counts.append(looks)
+    assert 0 < counts[1] <= 2.2 * counts[0]
 
 
 def nested(size: int) -> Any:
