@@ -14,13 +14,13 @@ from shaping.errors import from_exception, registry
 from shaping.response import Shaped, ShapedDict, ShapedList
 from shaping.settings import Overrides
 from shaping.settings.context import CallNotes
+from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Sequence
 
     from shaping.errors import ErrorDetail
     from shaping.settings import Plan
-    from shaping.shaper import Shaper
 
 
 P = ParamSpec("P")
@@ -110,8 +110,6 @@ class DecoratedTool:
     def shaper(self) -> Shaper:
         """The shaper, made at the first call so that decorating touches no file."""
         if self._shaper is None:
-            from shaping.shaper import Shaper  # noqa: PLC0415 (loads pydantic and orjson: decorating must stay cheap)
-
             self._shaper = Shaper(self._config)
         return self._shaper
 
