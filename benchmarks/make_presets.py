@@ -218,8 +218,8 @@ def _recorded(run: int, folder: Path) -> tuple[list[ToolCall], Usage]:
         usage.add_call(call)
         for name, (servers, tools) in RECORDED_TOOLS.items():
             # A proxy writes the server's name before that of a tool that two servers have.
-            own = call.tool.removeprefix(f"{call.server}_")
-            if own in tools and any(fnmatchcase(call.server, pattern) for pattern in servers):
+            own = next((one for one in (call.tool, call.tool.removeprefix(f"{call.server}_")) if one in tools), None)
+            if own is not None and any(fnmatchcase(call.server, pattern) for pattern in servers):
                 calls.append(replace(call, server=name, tool=own))
     return calls, usage
 

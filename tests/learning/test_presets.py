@@ -48,9 +48,10 @@ def recorded(name: str) -> list[ToolCall]:
 @pytest.mark.parametrize("name", sorted(PRESETS))
 def test_a_preset_keeps_its_contracts_on_other_data_than_it_was_made_from_and_costs_no_more(name: str) -> None:
     calls = recorded(name)
-    if not calls:
+    if not calls and name in {"azure-devops", "pagerduty", "trello"}:
         pytest.skip("it was made from the corpora, which are not beside this checkout")
     tools = PRESETS[name].choices("tool_overrides")
+    assert calls
     answers = {tool: {"answers": rules["answers"]} for tool, rules in tools.items()}
     for call in calls:
         ruled, plain = (
