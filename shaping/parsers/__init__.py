@@ -58,6 +58,7 @@ _SURE = 0.1  # by which a guess may be wrong
 _WORTH = 0.85  # of the tokens of a text is what it may cost written as data
 _CLEARLY = 0.9  # of the price of rows is that of short lines that are preferred to them: rows have names
 _SHORT = 50_000  # characters of a text that fits most budgets; a larger one is cut better as rows than as lines
+_LONGEST_LOG = 1_000_000  # characters; a longer one is cut anyway, and as text, so that its errors stay
 _LARGEST = 4_000_000  # characters; a larger file of rows is text to page through
 _LONG = 60_000  # characters by which an outline is known
 _HEAD = 16_000  # characters of a long text by which it is judged, half of them at its end
@@ -112,6 +113,8 @@ def _worth_trying(text: str, formats: Collection[str], *, as_lines: bool = True)
         return formats
     # In a long text of rows every line is a row, so the first ones tell what it is and whether it is worth it.
     first = parse(head, formats)
+    if first is not None and first.format == "log" and len(text) > _LONGEST_LOG:
+        return ()
     if first is not None and first.format in _ROWS:
         return (first.format,) if is_cheaper(first, as_lines=as_lines and len(text) <= _SHORT) else ()
     by_beginning: tuple[str, ...] = _ROWS
