@@ -99,7 +99,7 @@ async def test_a_result_cannot_say_that_it_is_not_for_the_model(connect: Connect
 
 
 ODD = {
-    "a text": [f"ssn={PRIVATE} {TOKEN}", "hello"],
+    "a text": ["hello", f"ssn={PRIVATE} {TOKEN}"],
     "nothing": [None, "hello"],
     "a list": [[BOTH], "hello"],
     "a text block whose text is an object": [{"type": "text", "text": BOTH}, "hello"],
