@@ -255,6 +255,7 @@ class ShapedDict(dict[str, Any]):
     """A wire value that remembers how it was shaped; plain JSON data in every other way."""
 
     shaped: Shaped
+    digest: int | None  # of its JSON when it was shaped: whoever got it may have changed it since
 
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy is plain data: how it was shaped holds locks and files.
@@ -265,6 +266,7 @@ class ShapedList(list[Any]):
     """A list as wire value that remembers how it was shaped."""
 
     shaped: Shaped
+    digest: int | None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return list, (list(self),)

@@ -19,7 +19,7 @@ from shaping.settings.context import PlanChooser
 from shaping.store import open_store
 from shaping.store.expand import recall
 from shaping.store.keeper import Keeper, Originals
-from shaping.values import reads_once
+from shaping.values import json_digest, reads_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -115,7 +115,9 @@ class Shaper(PlanChooser):
         if isinstance(value, Shaped):
             return value
         if isinstance(value, (ShapedDict, ShapedList)):
-            return value.shaped
+            if value.digest is not None and value.digest == json_digest(value):
+                return value.shaped
+            value = dict(value) if isinstance(value, dict) else list(value)
         mode = self.mode
         if mode == "off" or (mode == "observe" and reads_once(value)):
             return untouched(value, plan, call)

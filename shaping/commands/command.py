@@ -102,7 +102,7 @@ def plan_for(shaper: PlanChooser, argv: Sequence[str], options: CommandOptions, 
     """Return the plan for a command's output; `strict` raises ConfigError for options that cannot be met."""
     fields = options.get("fields")
     request = Overrides(
-        fields=None if fields is None else tuple(fields),
+        fields=(fields,) if isinstance(fields, str) else None if fields is None else tuple(fields),
         max_tokens=options.get("max_tokens"),
         dialect=options.get("dialect"),
     )

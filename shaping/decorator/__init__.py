@@ -15,6 +15,7 @@ from shaping.response import Shaped, ShapedDict, ShapedList
 from shaping.settings import Overrides
 from shaping.settings.context import CallNotes
 from shaping.shaper import Shaper
+from shaping.values import json_digest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Sequence
@@ -231,7 +232,7 @@ class DecoratedCall:
 
 
 def marked(shaped: Shaped, raw: Any) -> Any:
-    """Mark a wire value as shaped, so that shaping it again changes nothing."""
+    """Mark a wire value as shaped, so that shaping it again changes nothing while it is as it was."""
     value = shaped.value
     if value is raw:
         return value
@@ -241,7 +242,7 @@ def marked(shaped: Shaped, raw: Any) -> Any:
         answer = ShapedList(value)
     else:
         return value
-    answer.shaped = shaped
+    answer.shaped, answer.digest = shaped, json_digest(value)
     return answer
 
 

@@ -12,7 +12,7 @@ from shaping.response import MemberChoice
 from shaping.values.opening import open_closed, open_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from shaping.paths import FieldPlan
     from shaping.response import Dialect, Json
@@ -52,6 +52,11 @@ class Overrides:
     encoding: Encoding | None = None
     dialect: Dialect | None = None
     channels: Channels | None = None
+
+    def __post_init__(self) -> None:
+        fields: str | Iterable[str] | None = self.fields
+        if fields is not None and type(fields) is not tuple:  # a string is one path, and not one for each letter
+            object.__setattr__(self, "fields", (fields,) if isinstance(fields, str) else tuple(fields))
 
 
 @dataclass(frozen=True, slots=True)

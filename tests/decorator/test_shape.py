@@ -152,6 +152,31 @@ def test_what_a_decorated_function_returned_is_not_shaped_again() -> None:
     assert shaper.shape(inner()).value == {"data": {"a": 1}}
 
 
+def _renamed(answer: Any) -> None:
+    answer["note"] = "edited"
+
+
+def _nested(answer: Any) -> None:
+    answer["data"].append({"a": "edited", "key": "AKIA" + "QYLPMN5HHHFPZAM2"})
+
+
+@pytest.mark.parametrize("edit", [_renamed, _nested])
+@pytest.mark.parametrize("form", ["envelope", "text"])
+def test_what_a_function_changes_in_the_answer_of_another_is_shaped_with_its_changes(edit: Any, form: Any) -> None:
+    @shape(config={})
+    def inner() -> list[dict[str, Any]]:
+        return [{"a": 1}]
+
+    @shape(config={}, form=form)
+    def outer() -> Any:
+        answer = inner()
+        edit(answer)
+        return answer
+
+    assert "edited" in str(outer())
+    assert "AKIA" not in str(outer())
+
+
 def test_parameters_and_defaults_stay_and_the_return_annotation_tells_the_shaped_schema() -> None:
     @shape(shaper=Shaper(ONLY_TITLES))
     def search(q: str, limit: int = 10) -> list[Issue]:

@@ -117,6 +117,11 @@ def test_a_field_list_of_a_block_selects_for_that_block_only() -> None:
     assert shaper.shape(RAW).value == {"data": {"a": 1, "c": 3}}
 
 
+def test_one_string_as_the_fields_of_a_block_is_one_path() -> None:
+    with using(fields="name"):
+        assert Shaper({}).shape([{"id": 1, "n": 2, "name": "x"}]).value == {"data": [{"name": "x"}]}
+
+
 def test_an_inner_block_overrides_the_outer_one_choice_by_choice() -> None:
     shaper = Shaper(CONFIG)
     with using(profile="debug", fields=["a"]), using(profile="minimal"):
