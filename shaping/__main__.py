@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
 from typing import Any, NoReturn
@@ -14,6 +15,9 @@ _RUN_VALUES = ("--config", "--profile", "--tool", "--max-tokens")
 
 def main() -> None:
     """Run the command line; end quietly where its user or the reader of its output has gone."""
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        # A character that the terminal's encoding lacks is written as `\\u2192`, as Python does on stderr.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         _run_words()
     except KeyboardInterrupt:

@@ -175,9 +175,11 @@ def _record(shaper: CommandSource, plan: Plan, before: str, after: str, shaped: 
         return
     now = time.time()
     shaper.close()  # neither the thread of the store nor its connection comes along
-    if threading.active_count() > 1 or (lock := begin_counting(path)) is None:
+    lock = None if threading.active_count() > 1 else begin_counting(path)
+    child = None if lock is None else _forked()
+    if child is None:
         _enter(shaper, plan, before, after, shaped, now=now)
-    elif os.fork() == 0:
+    elif child == 0:
         try:
             os.setsid()
             for number in range(3):
@@ -185,8 +187,16 @@ def _record(shaper: CommandSource, plan: Plan, before: str, after: str, shaped: 
             _enter(shaper, plan, before, after, shaped, now=now)
         finally:
             os._exit(0)
-    else:
+    if lock is not None:
         os.close(lock)
+
+
+def _forked() -> int | None:
+    """Fork, where the system has room for another process."""
+    try:
+        return os.fork()
+    except OSError:
+        return None
 
 
 _GUESSED: Final = 4_000  # characters

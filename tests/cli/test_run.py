@@ -357,3 +357,25 @@ def test_a_command_that_shaping_leaves_alone_keeps_its_bytes_with_a_timeout_too(
     words = [SHAPING, "run", "--timeout", "60", "--", "printf", f"a\\r{secret}  \\n"]
     done = subprocess.run(words, env={**os.environ, "SHAPING": "off"}, capture_output=True, check=False, timeout=300)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"a\r{secret}  \n".encode(), b"")
+
+
+def test_a_character_that_the_terminal_lacks_costs_neither_the_output_nor_the_exit_code() -> None:
+    words = [SHAPING, "run", "--", "sh", "-c", "printf '→ é\\n'; exit 3"]
+    environ = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run(words, env=environ, capture_output=True, check=False, timeout=300)
+    assert (done.returncode, done.stdout) == (3, b"\\u2192 \xe9\n")
+
+
+def test_a_system_without_room_for_another_process_costs_neither_the_answer_nor_its_entry(home: Path) -> None:
+    script = (
+        "import errno, os, sys\n"
+        "def fork(): raise BlockingIOError(errno.EAGAIN, 'Resource temporarily unavailable')\n"
+        "os.fork = fork\n"
+        "sys.argv = ['shaping', 'run', '--', 'sh', '-c', 'echo done; exit 3']\n"
+        "from shaping.__main__ import main\n"
+        "main()\n"
+    )
+    environ = {**os.environ, "SHAPING_LEDGER": str(home / "ledger.sqlite")}
+    done = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, check=False, timeout=300)
+    assert (done.returncode, done.stdout) == (3, b"done\n")
+    assert len(_entries(home)) == 1
