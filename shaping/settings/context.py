@@ -47,8 +47,8 @@ _notes: ContextVar[CallNotes | None] = ContextVar("shaping_notes", default=None)
 def using(profile: str | None = None, **choices: Any) -> Iterator[None]:
     """Override choices of the config for every call in a `with` block.
 
-    `choices` are `fields` (a path to keep, or several), `max_tokens`, `max_items`, `max_string`, `encoding`, `dialect` and
-    `channels`. An inner block overrides an outer one choice by choice; the block holds for this thread or task alone.
+    `choices` are `fields` (a path to keep, or several), `max_tokens`, `max_items`, `max_string`, `encoding`, `dialect`
+    and `channels`. An inner block overrides an outer one choice by choice; the block holds for this thread or task alone.
     """
     unknown = sorted(set(choices) - set(_CHOICES))
     if unknown:
