@@ -48,7 +48,7 @@ def using(profile: str | None = None, **choices: Any) -> Iterator[None]:
     """Override choices of the config for every call in a `with` block.
 
     `choices` are `fields` (a path to keep, or several), `max_tokens`, `max_items`, `max_string`, `encoding`, `dialect`
-    and `channels`. An inner block overrides an outer one choice by choice; the block holds for this thread or task alone.
+    and `channels`. An inner block overrides an outer one choice by choice; a block holds for its thread or task alone.
     """
     unknown = sorted(set(choices) - set(_CHOICES))
     if unknown:
