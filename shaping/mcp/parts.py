@@ -13,7 +13,7 @@ from shaping.budget import count_near
 from shaping.cleaning.call import limit_value
 from shaping.clients import UNKNOWN_CLIENT
 from shaping.mcp.reading import DataPart, advertised_schema, is_listing, is_text, read_result
-from shaping.mcp.redaction import binary_members
+from shaping.mcp.redaction import base64_members
 from shaping.parsers.json import write_json
 from shaping.response import CallContext
 from shaping.settings.plan import KEEP_EMPTIES
@@ -251,9 +251,9 @@ def _readable(block: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a model may read of a block besides a tool's text; nothing where it is only that, or base64."""
     resource = block.get("resource")
     if isinstance(resource, dict):
-        text = {name: value for name, value in resource.items() if name not in binary_members(resource)}
+        text = {name: value for name, value in resource.items() if name not in base64_members(resource)}
         return {**block, "resource": text}
-    own = _TEXT_MEMBERS if is_text(block) else binary_members(block)
+    own = _TEXT_MEMBERS if is_text(block) else base64_members(block)
     rest = {name: value for name, value in block.items() if name not in own}
     return {} if rest.keys() <= {"type", "mimeType"} and own else rest
 
@@ -262,7 +262,7 @@ def _binary(block: Mapping[str, Any]) -> dict[str, Any]:
     """Return a block that holds base64 without its texts, or nothing where it holds none."""
     resource = block.get("resource")
     if isinstance(resource, dict):
-        held = {name: resource[name] for name in ("uri", "mimeType", *binary_members(resource)) if name in resource}
-        return {"type": block["type"], "resource": held} if binary_members(resource) else {}
-    named = ("type", "mimeType", *binary_members(block))
-    return {name: block[name] for name in named if name in block} if binary_members(block) else {}
+        held = {name: resource[name] for name in ("uri", "mimeType", *base64_members(resource)) if name in resource}
+        return {"type": block["type"], "resource": held} if base64_members(resource) else {}
+    named = ("type", "mimeType", *base64_members(block))
+    return {name: block[name] for name in named if name in block} if base64_members(block) else {}

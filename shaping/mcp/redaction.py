@@ -352,13 +352,14 @@ def _without(value: Mapping[str, Any], private: FieldPlan | None, skipped: Colle
     return {key: value[key] if key in skipped else kept[key] for key in value if key in skipped or key in kept}
 
 
+def base64_members(value: Mapping[str, Any]) -> set[str]:
+    """Return the names of the members that are base64."""
+    return {name for name in _BINARY if isinstance(value.get(name), str) and _BASE64.fullmatch(value[name])}
+
+
 def binary_members(value: Mapping[str, Any]) -> set[str]:
-    """Return the names of the members that are base64 of anything but text, which is read as text."""
-    return {name for name in _BINARY if isinstance(value.get(name), str) and _is_binary(value[name])}
-
-
-def _is_binary(code: str) -> bool:
-    return _BASE64.fullmatch(code) is not None and not base64_text(code)
+    """Return the names of the members that are base64 of anything but text, in which a private field may stand."""
+    return {name for name in base64_members(value) if not base64_text(value[name])}
 
 
 def unshaped_structure(structured: Any, plan: Plan) -> Any:
