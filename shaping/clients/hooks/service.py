@@ -130,6 +130,7 @@ def _shown(result: HookedResult) -> str | None:
 logger = logging.getLogger("shaping")
 
 _LARGEST: Final = 256 * 1024  # bytes of an output in a file; shaping more takes longer than anybody wants to wait
+_TRIES: Final = 4  # budgets that are tried until a client shows all of a text
 _SHAPERS: Final = 8  # working directories whose config is held
 
 
@@ -209,9 +210,13 @@ class HookService:
             where = f"\n(the whole output: {result.file})"
             plan = _limited(plan, count(result.text) - count(where) - 1)
         text = _shaped(shaper, plan, result.argv, whole or result.text)
-        if result.limit is not None and len(text) > result.limit:
-            # The client would cut the rest out of the middle; a budget leaves out what matters least, and says so.
-            text = _shaped(shaper, _limited(plan, count(text) * result.limit // len(text)), result.argv, result.text)
+        for _ in range(_TRIES):
+            if result.limit is None or len(text) <= result.limit:
+                break
+            # The client would cut the rest out of the middle; a budget leaves out what matters least, and says so. Lines
+            # that the whole text has in a short form stand in full in a text that is cut, so one try may be too few.
+            plan = _limited(plan, count(text) * result.limit // len(text))
+            text = _shaped(shaper, plan, result.argv, result.text)
         text = (text.rstrip("\n") + where).replace("shaping expand r_", f"{self._program} expand r_")
         return f"{text}\n" if result.text.endswith("\n") else text
 
