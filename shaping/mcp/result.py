@@ -203,13 +203,14 @@ def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) ->
     context = replace(context, entry=replace(context.entry, channels=TEXT, advertised=None))
     data = _words_first(read_parts(result, context))
     said = "\n".join(block["text"] for block in result.get("content") or () if block.get("type") == "text")
-    told = said or orjson.dumps(result.get("structuredContent") or "").decode()
+    structured = result.get("structuredContent")
+    told = said or (orjson.dumps(structured).decode() if structured else "")
     error = error_from_text(told, context.tool, context.tools)
     error = clean_error(error, context.plan)
     shaped = shape_parts(shaper, result, data, replace(context, plan=error_plan(context.plan)))
     texts = [text for one, part in zip(shaped, data.parts, strict=True) if (text := _error_text(one, part, data, said))]
     out = _write_error(shaper, error, texts, context, shaped)
-    if not said and context.client.meta == "errors" and isinstance(shaped[0].value, dict):
+    if not said and shaped and context.client.meta == "errors" and isinstance(shaped[0].value, dict):
         # Such a client shows its model all of a failed result: a text would tell the data twice.
         out = {**out, "content": [], "structuredContent": shaped[0].value}
     rest = [block for block in result.get("content") or () if block.get("type") != "text"]

@@ -245,3 +245,14 @@ def test_a_tool_that_there_is_not_is_not_called_a_wrong_argument(said: str) -> N
 
     assert result["content"][0]["text"].startswith("OPERATION_NOT_FOUND: ")
     assert result["_meta"]["shaping/error"]["code"] == "OPERATION_NOT_FOUND"
+
+
+@pytest.mark.parametrize("client", ["gemini-cli-mcp-client", "qwen-code", "claude-code", None])
+@pytest.mark.parametrize("content", [[], [{"type": "image", "data": "QUJD", "mimeType": "image/png"}]])
+def test_an_error_without_words_says_that_the_tool_said_nothing(
+    client: str | None, content: list[dict[str, Any]]
+) -> None:
+    result = Shaper({}).shape_result({"content": content, "isError": True}, tool="t", client=client)
+    words, *rest = result["content"]
+    assert words == {"type": "text", "text": "The tool 't' failed and did not say why."}
+    assert (rest, result["isError"]) == (content, True)
