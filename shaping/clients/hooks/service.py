@@ -213,8 +213,8 @@ class HookService:
         for _ in range(_TRIES):
             if result.limit is None or len(text) <= result.limit:
                 break
-            # The client would cut the rest out of the middle; a budget leaves out what matters least, and says so. Lines
-            # that the whole text has in a short form stand in full in a text that is cut, so one try may be too few.
+            # The client would cut the rest out of the middle; a budget leaves out what matters least, and says so.
+            # Lines that the whole text has in a short form stand in full where it is cut: one try may be too few.
             plan = _limited(plan, count(text) * result.limit // len(text))
             text = _shaped(shaper, plan, result.argv, result.text)
         text = (text.rstrip("\n") + where).replace("shaping expand r_", f"{self._program} expand r_")
