@@ -76,10 +76,10 @@ class ShapingMiddleware(Middleware):
         if session is None:
             return await call_next(context)
         name, given = context.message.name, context.message.arguments or {}
-        await self._know(session, name, context.fastmcp_context)
+        await self._know(session, name, context)
         if self.messages.is_expand(session, name):
             return tool_result(self.messages.expand(session, given))
-        if self.messages.is_hidden(session, name):
+        if self.messages.is_hidden(session, name, _server_name(context)):
             return tool_result(self.messages.unknown_tool(session, name, _server_name(context)))
         asked = {"arguments": given, "_meta": _request_meta(context.fastmcp_context)}
         params, options = self.messages.take_options(session, asked)
@@ -167,14 +167,15 @@ class ShapingMiddleware(Middleware):
         self._notifier.start()
         return session
 
-    async def _know(self, session: Session, name: str, context: Context | None) -> None:
+    async def _know(self, session: Session, name: str, context: MiddlewareContext[Any]) -> None:
         """Make a tool's schema known even for a client that calls before it lists."""
-        if name in session.tools or context is None or self.messages.is_hidden(session, name):
+        server, called = _server_name(context), context.fastmcp_context
+        if name in session.tools or called is None or self.messages.is_hidden(session, name, server):
             return
         with suppress(NotFoundError):
-            tool = await context.fastmcp.get_tool(name)
+            tool = await called.fastmcp.get_tool(name)
             if tool is not None:
-                self.messages.list_tools(session, [_wire_tool(tool)])
+                self.messages.list_tools(session, [_wire_tool(tool)], lambda _: server)
 
     def _failed(self, session: Session, name: str, error: Exception, about: dict[str, Any]) -> dict[str, Any]:
         about = {"raw": error_text(error), **about}

@@ -71,9 +71,9 @@ _NO_OPTIONS = ToolCallOptions()
 class MessageShaper:
     """A shaper's MCP side; surfaces only move messages between it and their framework.
 
-    `relay` is for a proxy, which sends text alone to clients that run no programs over results. `server` is the name
-    that a config may put before a tool's (`github/list_issues`). `ledger` is told what each call saved, and `recorder`
-    keeps what tools answered. `local` says that clients run on this machine, and may be given a file.
+    `relay` is for a proxy, which sends text alone to clients that run no programs over results. `ledger` is told what
+    each call saved, and `recorder` keeps what tools answered. `local` says that clients run on this machine, and may be
+    given a file. The `server` of a tool is the name that a config may put before the tool's (`github/list_issues`).
     """
 
     def __init__(
@@ -82,7 +82,6 @@ class MessageShaper:
         *,
         expand: bool = True,
         relay: bool = False,
-        server: str = "",
         ledger: Ledger | None = None,
         recorder: Recorder | None = None,
         local: bool = False,
@@ -91,7 +90,6 @@ class MessageShaper:
         self.local = local
         self.expandable = expand
         self.relay = relay
-        self.server = server
         self.ledger = ledger
         self.recorder = recorder
         self.redaction = MessageRedaction(shaper)
@@ -124,38 +122,38 @@ class MessageShaper:
         """Whether results are shaped, and not only passed on or measured."""
         return self.shaper.mode == "on"
 
-    def list_result(
-        self, session: Session, result: dict[str, Any], server_of: Callable[[str], str] | None = None
-    ) -> dict[str, Any]:
+    def list_result(self, session: Session, result: dict[str, Any], server_of: Callable[[str], str]) -> dict[str, Any]:
         """Return the answer to `tools/list` as this client is shown it, with our own tool after the last.
 
-        `server_of` names the server of a tool, where there are several.
+        `server_of` names the server of a tool.
         """
         tools = result.get("tools")
         if not isinstance(tools, list):
             return result
-        server = server_of or (lambda _: self.server)
         if self.recorder is not None:
             kept = self.redaction.recorded_tools(tools)
-            for name in dict.fromkeys(server(tool["name"]) for tool in tools):
-                self.recorder.record_tools(name, [tool for tool in kept if server(tool["name"]) == name])
+            for name in dict.fromkeys(server_of(tool["name"]) for tool in tools):
+                self.recorder.record_tools(name, [tool for tool in kept if server_of(tool["name"]) == name])
         if not self.is_on:
             return result
-        shown = self.list_tools(session, tools)
+        shown = self.list_tools(session, tools, server_of)
         if not result.get("nextCursor"):
             if self.expandable and session.tools:
                 shown.append(self.expand_tool(session))
             names = {*session.tools, *(tool["name"] for tool in tools)}
-            log_idle_rules(session.loaded_config.config, {name: server(name) for name in names}, self._idle_rules)
+            log_idle_rules(session.loaded_config.config, {name: server_of(name) for name in names}, self._idle_rules)
         rest = {name: value for name, value in result.items() if name != "tools"}
         return {**self.redaction.clean(rest, "tools/list"), "tools": shown}
 
-    def list_tools(self, session: Session, tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def list_tools(
+        self, session: Session, tools: Sequence[Mapping[str, Any]], server_of: Callable[[str], str]
+    ) -> list[dict[str, Any]]:
         """Return the tools as this client is shown them; one that it has been shown before is shown the same again."""
         if not self.is_on:
             return [dict(tool) for tool in tools]
         names = {name for tool in tools for name in (tool.get("inputSchema") or {}).get("properties") or {}}
         session.arguments |= names
+        session.servers |= {tool["name"]: server_of(tool["name"]) for tool in tools}
         listed = [entry.wire for tool in tools if (entry := self._tool_entry(session, tool)) is not None]
         return self.redaction.clean(listed, "tools/list")
 
@@ -163,7 +161,7 @@ class MessageShaper:
         """Return the definition of our own tool, under a name that no tool of this session has."""
         entry = expand_entry(session.known, session.tools)
         session.expand_name = entry["name"]
-        self._call_log.record_definition(session, self._plan(session.loaded_config, EXPAND, _NO_OPTIONS)[0], entry)
+        self._call_log.record_definition(session, self._plan(session.loaded_config, EXPAND, _NO_OPTIONS, "")[0], entry)
         return entry
 
     def is_expand(self, session: Session, name: str) -> bool:
@@ -175,27 +173,28 @@ class MessageShaper:
         found = session.tools.get(tool["name"])
         if found is not None and found.declared == tool.get("outputSchema"):
             return found
-        plan = self._plan(session.loaded_config, tool["name"], _NO_OPTIONS)[0]
+        plan = self._plan(session.loaded_config, tool["name"], _NO_OPTIONS, session.servers[tool["name"]])[0]
         found = tool_entry(tool, plan, session.known, session.loaded_config.config, relay=self.relay)
         if found is not None:
             session.tools[tool["name"]] = found
         return found
 
-    def is_hidden(self, session: Session, name: str) -> bool:
+    def is_hidden(self, session: Session, name: str, server: str) -> bool:
         """Return whether the config keeps a tool from this client."""
-        return self.is_on and name not in session.tools and is_dropped(name, session.loaded_config.config)
+        if not self.is_on or name in session.tools:
+            return False
+        return is_dropped(self.full_name(name, server), session.loaded_config.config)
 
-    def full_name(self, tool: str, server: str = "") -> str:
+    def full_name(self, tool: str, server: str) -> str:
         """Return a tool's name with its server's before it, as the config's rules may have it."""
-        server = server or self.server
         return tool if not server or tool == EXPAND else f"{server.replace('/', '_')}/{tool}"
 
-    def resource_name(self, uri: str, server: str = "") -> str:
+    def resource_name(self, uri: str, server: str) -> str:
         """Return the name that the config has rules for: the URI where a rule is for that, else with its server."""
         rules = self.shaper.loaded_config.config.tool_overrides or {}
         return uri if any("://" in rule and fits(uri, rule) for rule in rules) else self.full_name(uri, server)
 
-    def unknown_tool(self, session: Session, name: str, server: str = "") -> dict[str, Any]:
+    def unknown_tool(self, session: Session, name: str, server: str) -> dict[str, Any]:
         """Answer a call of a tool that there is not, or that this client may not see."""
         error = error_from_text(f"Unknown tool: {name!r}", name, session.tools)
         return self.error_result(session, name, error, server=server)
@@ -226,15 +225,14 @@ class MessageShaper:
         options: ToolCallOptions | None,
         result: Mapping[str, Any],
         *,
-        server: str = "",
+        server: str,
         **about: Any,
     ) -> dict[str, Any]:
         """Shape the result of a call; `about` is what the surface knows of it (see `CallContext`).
 
-        `server` names the tool's server, for the config's `server/tool` patterns and the ledger, where this object
-        serves several or learns the name late.
+        `server` names the tool's server, for the config's `server/tool` patterns and the ledger.
         """
-        started, server, options = perf_counter(), server or self.server, options or _NO_OPTIONS
+        started, options = perf_counter(), options or _NO_OPTIONS
         context = self._context(session, tool, options, server, **about)
         result = well_formed(result) if self.is_on else result
         shaped = shape_call(self.shaper, result, context)
@@ -248,11 +246,11 @@ class MessageShaper:
         error: ErrorDetail,
         *,
         raw: Mapping[str, Any] | None = None,
-        server: str = "",
+        server: str,
         **about: Any,
     ) -> dict[str, Any]:
         """Write an error as the result of a call; `raw` is the result that the client would have got without us."""
-        started, server = perf_counter(), server or self.server
+        started = perf_counter()
         context = self._context(session, tool, _NO_OPTIONS, server, **about)
         shaped = ShapedResult(error_result(self.shaper, context, error))
         self._call_log.record_call(session, context, raw, shaped, _NO_OPTIONS, server=server, started=started)
@@ -261,7 +259,7 @@ class MessageShaper:
     def expand(self, session: Session, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a call of the tool that brings back what was left out."""
         started = perf_counter()
-        result, plan = self._expanded(session, arguments, self._context(session, EXPAND, _NO_OPTIONS, self.server))
+        result, plan = self._expanded(session, arguments, self._context(session, EXPAND, _NO_OPTIONS, ""))
         self._call_log.record_expansion(session, plan, arguments, result, started=started)
         return result
 
@@ -334,7 +332,7 @@ class MessageShaper:
         )
 
     def _plan(
-        self, loaded_config: LoadedConfig, tool: str, options: ToolCallOptions, server: str = ""
+        self, loaded_config: LoadedConfig, tool: str, options: ToolCallOptions, server: str
     ) -> tuple[Plan, tuple[Warned, ...]]:
         named = self.full_name(tool, server)
         return self.shaper.choose(

@@ -58,7 +58,7 @@ def shape_server(
         server.add_middleware(ShapingMiddleware(config, shaper=shaper, expand=expand, recorder=recorder))
         return server
     lowlevel = lowlevel_server(server)
-    messages = open_messages(config, shaper=shaper, expand=expand, server=lowlevel.name, recorder=recorder)
+    messages = open_messages(config, shaper=shaper, expand=expand, recorder=recorder)
     if lowlevel is not server and not mask_errors:
         _record_crashes(server)
     # Last in the list is nearest to the tool: what the SDK seals and traces is what really goes out.
@@ -98,10 +98,13 @@ class ShapedServer:
         if ctx.method == "tools/call":
             return await self._call(session, ctx, call_next)
         result = await call_next(ctx)
-        return self.messages.list_result(session, result) if isinstance(result, dict) else result
+        return self.messages.list_result(session, result, self._server_of) if isinstance(result, dict) else result
+
+    def _server_of(self, tool: str) -> str:  # noqa: ARG002 (a proxy asks by the tool)
+        return str(self.server.name)
 
     def _asked_for(self, ctx: ServerRequestContext[Any, Any]) -> str:
-        return self.messages.full_name(str((ctx.params or {}).get("name") or ""))
+        return self.messages.full_name(str((ctx.params or {}).get("name") or ""), self.server.name)
 
     async def _read(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Pass a resource or a prompt on without the secrets in it."""
@@ -110,7 +113,9 @@ class ShapedServer:
         except MCPError as error:
             raise self.messages.redaction.protocol_error(error, self._asked_for(ctx)) from None
         uri = str((ctx.params or {}).get("uri"))
-        name = self._asked_for(ctx) if ctx.method == "prompts/get" else self.messages.resource_name(uri)
+        name = (
+            self._asked_for(ctx) if ctx.method == "prompts/get" else self.messages.resource_name(uri, self.server.name)
+        )
         return self.messages.redaction.answer(name, result, uri) if isinstance(result, dict) else result
 
     async def _call(self, session: Session, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -138,15 +143,15 @@ class ShapedServer:
             return result
         if result.get("isError") and crashes:
             return _enveloped(self._failed(session, name, crashes[-1], notes.about(), result), ctx)
-        return self.messages.shape_result(session, name, options, result, **notes.about())
+        return self.messages.shape_result(session, name, options, result, server=self.server.name, **notes.about())
 
     def _failed(
         self, session: Session, name: str, error: BaseException, about: dict[str, Any], raw: Mapping[str, Any]
     ) -> dict[str, Any]:
         table = session.loaded_config.config.errors
-        debug = self.messages.shaper.plan(self.messages.full_name(name), surface="mcp").debug
+        debug = self.messages.shaper.plan(self.messages.full_name(name, self.server.name), surface="mcp").debug
         detail = error_from_cause(error, table, debug=debug)
-        return self.messages.error_result(session, name, detail, raw=raw, **about)
+        return self.messages.error_result(session, name, detail, raw=raw, server=self.server.name, **about)
 
     async def _know(self, session: Session, name: str, ctx: ServerRequestContext[Any, Any]) -> None:
         """Make a tool's schema known even for a client that calls before it lists."""
@@ -160,7 +165,7 @@ class ShapedServer:
             cursor = listing.next_cursor
             if found or cursor is None:
                 wire = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in found]
-                self.messages.list_tools(session, wire)
+                self.messages.list_tools(session, wire, self._server_of)
                 return
 
 

@@ -53,7 +53,7 @@ class Session:
     owner: str | None = None
     expand_name: str = EXPAND
     id: str = field(default_factory=lambda: uuid4().hex)
-    servers: dict[str, str] = field(default_factory=dict)  # the server of each tool that was called
+    servers: dict[str, str] = field(default_factory=dict)  # the server of each tool that was listed or called
     expand_recorded: bool = False  # whether the definition of our own tool was handed to the ledger, or waits for that
     definition: MeasuredCall | None = None  # what is entered of it with the session's first call
 

@@ -54,10 +54,13 @@ _CONTROL_SCHEMA: dict[str, Any] = {
 def tool_entry(
     tool: Mapping[str, Any], plan: Plan, client: KnownClient, config: Config, *, relay: bool = False
 ) -> ToolEntry | None:
-    """Return a tool as a client is shown it, or None where the config drops it from the list."""
-    if is_dropped(tool["name"], config):
+    """Return a tool as a client is shown it, or None where the config drops it from the list.
+
+    The plan has its full name, by which the config may have rules for it.
+    """
+    rules = _rules(plan.tool, config)
+    if rules.get("drop"):
         return None
-    rules = _rules(tool["name"], config)
     for_app, for_model = _audience(tool)
     if not for_model:
         return ToolEntry(dict(tool), BOTH, for_model=False)

@@ -233,8 +233,9 @@ class Relay:
         if messages.is_expand(session, name):
             self._running.start(self._expand(message, messages, session))
             return
-        if messages.is_hidden(session, name):
-            await self._send(_own(message, messages.unknown_tool(session, name, self.upstream.server_of(name))))
+        server = self.upstream.server_of(name)
+        if messages.is_hidden(session, name, server):
+            await self._send(_own(message, messages.unknown_tool(session, name, server)))
             return
         params, options = messages.take_options(session, message.params)
         if params is not message.params:

@@ -484,7 +484,9 @@ def test_our_tool_answers_sql_over_what_was_left_out() -> None:
     messages = MessageShaper(shaper, relay=True)
     session = Session(shaper.loaded_config, {"name": "x", "version": "1"})
     rows = {"items": [{"id": number, "state": "open" if number % 3 else "closed"} for number in range(90)]}
-    cut = messages.shape_result(session, "list", ToolCallOptions(), {"content": [text(rows)]})["content"][0]["text"]
+    cut = messages.shape_result(session, "list", ToolCallOptions(), {"content": [text(rows)]}, server="")["content"][0][
+        "text"
+    ]
     ref = re.search(r"ref=(r_\w+)", cut)
     assert ref is not None
     query = "SELECT count(*) AS n FROM items WHERE state = 'closed'"

@@ -54,7 +54,7 @@ def test_a_request_without_a_connection_belongs_to_nobody_in_particular() -> Non
 def test_a_block_in_the_program_outranks_the_config() -> None:
     adapter = MessageShaper(Shaper({}))
     with using(profile="debug", max_items=3):
-        plan, warnings = adapter._plan(adapter.shaper.loaded_config, "t", ToolCallOptions())
+        plan, warnings = adapter._plan(adapter.shaper.loaded_config, "t", ToolCallOptions(), "")
     assert (plan.profile, plan.max_items, warnings) == ("debug", 3, ())
 
 

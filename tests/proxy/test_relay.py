@@ -254,3 +254,34 @@ async def test_messages_of_the_newer_protocol_pass_and_our_own_answers_say_that_
         call = {"name": "shaping_expand", "arguments": {"ref": "r_none"}, "_meta": meta}
         answer = await driver.ask("tools/call", call)
     assert (answer["result"]["resultType"], answer["result"]["isError"]) == ("complete", True)
+
+
+async def test_rules_under_the_servers_name_hold_for_what_is_listed(connect: Connect, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    rules = {
+        "mirror/mirror": {"drop": True},
+        "mirror/app": {"description": "Of mirror."},
+        "other/*": {"drop": True},
+    }
+    config.write_text(json.dumps({"tool_overrides": {"mirror/typed": {"channels": "both"}}, "tools": rules}))
+    async with connect(command_server(MIRROR), config=config) as driver:
+        app, typed, _ = (await driver.ask("tools/list"))["result"]["tools"]
+        refused = await driver.failure("mirror", result=text("hidden"))
+        rows = {"content": [{"type": "text", "text": '{"rows": []}'}], "structuredContent": {"rows": []}}
+        answer = await driver.call("typed", result=rows)
+    assert (app["name"], app["description"]) == ("app", "Of mirror.")
+    assert typed["outputSchema"]["properties"].keys() == {"rows"}
+    assert refused.startswith("OPERATION_NOT_FOUND: Unknown tool: 'mirror'")
+    assert answer["result"]["structuredContent"] == {"rows": []}
+
+
+async def test_rules_under_the_servers_name_hold_for_what_is_announced(connect: Connect, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"tools_changed": "announce"}))
+    async with connect(command_server(MIRROR), config=config) as driver:
+        await driver.ask("tools/list")
+        rules = {"mirror/mirror": {"description": "New."}}
+        config.write_text(json.dumps({"tools_changed": "announce", "tools": rules}))
+        await driver.until(lambda message: message.get("method") == "notifications/tools/list_changed")
+        tools = (await driver.ask("tools/list"))["result"]["tools"]
+    assert tools[0]["description"] == "New."
