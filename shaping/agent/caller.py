@@ -344,9 +344,11 @@ class Memory:
 
 
 def _forms(old: str, new: str) -> tuple[str, str]:
-    """Remove the words that both commands end with."""
+    """Remove the words that both commands end with, but not those without which the new form begins with the old."""
     before, after = old.split(), new.split()
     while len(before) > 1 and len(after) > 1 and before[-1] == after[-1]:
+        if after[: len(before) - 1] == before[:-1]:  # `app show` moved to `app files show`; `app` did not move
+            break
         before.pop()
         after.pop()
     return " ".join(before), " ".join(after)

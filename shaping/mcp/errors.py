@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.envelope import is_envelope, recognise
 from shaping.envelope.dialects.members import lenient_error
 from shaping.errors import ErrorDetail, from_exception, make_error, nearest
 from shaping.errors.detail import code_for_status, phrase, scrub_value
@@ -198,6 +199,8 @@ def _coded(text: str) -> ErrorDetail | None:
         wire = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
+    if recognise(wire) == "flat":
+        wire = {name: value for name, value in wire.items() if name not in ("ok", "_meta")}
     told = _error_in(wire)
     if not isinstance(told.get("code", told.get("error_code")), str):
         return None
@@ -214,7 +217,7 @@ def _coded(text: str) -> ErrorDetail | None:
 
 
 def _error_in(wire: dict[str, Any]) -> dict[str, Any]:
-    inner = wire.get("error")
+    inner = wire["meta"].get("error") if is_envelope(wire) else wire.get("error")
     return inner if isinstance(inner, dict) else wire
 
 

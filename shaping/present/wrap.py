@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from hashlib import blake2b
+from time import time_ns
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from shaping.cleaning import redact_value
 from shaping.envelope import local_envelope
-from shaping.envelope.model import UpgradeHint
+from shaping.envelope.model import LocalMeta, UpgradeHint
 from shaping.present.notices import missing_fields, noise_notice, omission_members, tool_notice, tool_warnings
 from shaping.response import TOOL_WARNING
 from shaping.tokens import count, counter
@@ -63,6 +64,9 @@ def _envelope(response: Presented) -> Envelope[Any]:
         warnings = () if response.terse else response.warnings
         return local_envelope(data, response.plan.tool, error=call.error, warnings=warnings, **meta)
     kept = call.source.meta.model_copy(update=_settled(meta))
+    if isinstance(kept, LocalMeta) and not kept.operation_id:  # a form that names neither has none of its own
+        own = {"operation_id": response.plan.tool, "timestamp": kept.timestamp or time_ns() // 1_000_000}
+        kept = kept.model_copy(update=own)
     warnings = (*call.source.warnings, *response.warnings)
     return call.source.model_copy(update={"data": data, "warnings": warnings, "meta": kept})
 

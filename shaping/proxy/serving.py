@@ -36,6 +36,10 @@ logger = logging.getLogger("shaping")
 _LAST_ANSWER_SECONDS = 1.2
 _LOOK_SECONDS = 0.02
 _MOST_HELD = 1000  # lines of servers' logs, until the config is read
+_IN_A_TERMINAL = (
+    "shaping proxy waits for an MCP client's messages on standard input. Clients start it themselves: `shaping wrap`"
+    " puts it into a client's config. Ctrl-C ends it.\n"
+)
 _LEDGER_SECONDS = 1.5  # how long the end of a session may wait for its last calls
 
 
@@ -119,6 +123,8 @@ async def _run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Op
 
 async def _serve_stdio(upstream: Upstream | Router, loading: Loading) -> int:
     """Relay between standard input and output and a server, which is started before shaping is loaded."""
+    if os.isatty(0):
+        sys.stderr.write(_IN_A_TERMINAL)
     given, taken = claim_standard_streams()
     reader, writer = await open_reader(given), await open_writer(taken)
 

@@ -104,3 +104,10 @@ def test_processes_that_write_at_once_never_damage_the_file(path: Path) -> None:
     assert stored
     assert all(new == f"new-{old}" for old, new in stored.items())
     assert [entry.name for entry in path.parent.iterdir()] == ["moved.json"]
+
+
+def test_a_command_that_moved_into_a_group_takes_no_other_command_of_its_program_along(path: Path) -> None:
+    memory = Memory(path)
+    assert memory.remember("app show a.txt", "app files show a.txt")
+    assert memory.recall("app show b.txt") == "app files show b.txt"
+    assert memory.recall("app remove b.txt") == "app remove b.txt"

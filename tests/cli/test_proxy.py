@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -232,3 +233,19 @@ async def test_http_is_served_to_whom_it_is_meant_for_and_chained(anyio_backend_
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+def test_a_proxy_in_a_terminal_says_what_it_waits_for() -> None:
+    keyboard, typed = os.openpty()
+    os.write(keyboard, b"\x04")  # the end of what is typed
+    done = subprocess.run([*SHAPING, "proxy", "--", *TINY], stdin=typed, capture_output=True, timeout=60, check=True)
+    os.close(keyboard)
+    os.close(typed)
+    assert b"waits for an MCP client's messages on standard input" in done.stderr
+
+
+def test_a_proxy_that_a_client_starts_says_no_such_thing() -> None:
+    done = subprocess.run(
+        [*SHAPING, "proxy", "--", *TINY], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=True
+    )
+    assert b"waits for" not in done.stderr

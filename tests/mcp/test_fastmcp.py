@@ -10,7 +10,7 @@ from fastmcp import Client, Context, FastMCP
 from fastmcp.exceptions import ToolError
 from pydantic import BaseModel
 
-from shaping import shape
+from shaping import Envelope, ToolError as CodedError, shape
 from shaping.mcp.fastmcp import ShapingMiddleware
 from shaping.mcp.tools import EXPAND_TOOL
 from shaping.shaper import Shaper
@@ -387,3 +387,32 @@ async def test_a_text_that_is_read_as_data_stays_a_string_in_both_channels(kind:
     assert ("1001" in told + structured) is (not private and "1001" in raw)
     if not private:
         assert exact(structured) <= exact(raw)
+
+
+@pytest.mark.parametrize("inner", ["lean", "flat", "invariant", "sourced", "none"])
+@pytest.mark.parametrize("outer", ["lean", "flat", "invariant", "sourced"])
+async def test_what_a_decorated_tool_answers_is_wrapped_once_in_any_two_dialects(inner: str, outer: Any) -> None:
+    made: FastMCP[Any] = FastMCP("s", middleware=[ShapingMiddleware({"global": {"dialect": outer}})])
+    decorate = shape(config={"global": {"dialect": inner}})
+
+    def rows() -> dict[str, Any]:
+        return {"rows": [{"name": "f"}]}
+
+    def lost() -> dict[str, Any]:
+        raise CodedError("NOT_FOUND", "no such file")
+
+    for tool in (rows, lost):
+        made.tool(decorate(tool))
+    async with Client(made) as client:
+        good, bad = await client.call_tool_mcp("rows", {}), await client.call_tool_mcp("lost", {})
+    told: Any = good.structured_content
+    envelope = Envelope.parse(told, outer)
+    assert envelope.data == {"rows": [{"name": "f"}]}
+    if outer == "sourced" and inner != "invariant":
+        assert told["meta"]["operationId"] in {"rows", "s/rows"}
+        assert told["meta"]["timestamp"] > 0
+    said: Any = bad.content[0]
+    error = Envelope.parse(json.loads(said.text), outer).error
+    assert error is not None
+    assert (error.code, error.message, error.details, error.extensions) == ("NOT_FOUND", "no such file", None, None)
+    assert error.http in {404, None}

@@ -9,6 +9,7 @@ import orjson
 
 from shaping.envelope.dialects import members
 from shaping.envelope.model import Envelope, EnvelopeError
+from shaping.errors import registry
 
 # A payload that has one of these goes under `result`, like a list or a scalar, so that what is read is what was meant.
 TAKEN = frozenset({"ok", "_meta", "result"})
@@ -23,7 +24,9 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
     if error is None:
         body = _payload(envelope.data)
     else:
-        required = {"hint": error.hint or "", "retryable": bool(error.retryable), "http": error.http or 500}
+        known = registry.find(error.code)
+        http = error.http or (500 if known is None else known.http)
+        required = {"hint": error.hint or "", "retryable": bool(error.retryable), "http": http}
         body = members.write_error(error, _ERROR, **required)
         if envelope.data is not None:
             body["result"] = envelope.data
