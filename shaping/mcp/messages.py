@@ -307,6 +307,8 @@ class MessageShaper:
         entry = session.tools.get(tool)
         if entry is None:
             entry = unlisted_entry(plan, client, relay=self.relay)
+            # A client that was told of the tool elsewhere may check the structured content, or hand it to an app.
+            entry = replace(entry, whole_structure=self.relay and not entry.forced)
         begun = None
         edited = session.loaded_config is not self.shaper.loaded_config and options.request is None
         if edited and entry.advertised is not None:

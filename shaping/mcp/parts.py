@@ -79,7 +79,7 @@ class ToolEntry:
     declared: Mapping[str, Any] | None = None
     advertised: Mapping[str, Any] | None = None
     limit: Mapping[str, int] = field(default_factory=dict)  # the largest result of which the client shows all
-    for_app: bool = False  # whether an app draws the structured content (MCP Apps)
+    whole_structure: bool = False  # whether structured content is not shaped: for an app, or an unknown schema
     for_model: bool = True  # whether the model is shown the results
 
 

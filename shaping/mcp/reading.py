@@ -164,7 +164,7 @@ def _mirrored(value: Any, texts: Sequence[tuple[int, str]]) -> DataPart:
             return DataPart(data, (index,), compact_json=read)
         if data is _MISSING:
             continue
-        if data == value or contains(value, data):
+        if data == value or contains(value, data) or is_only_member(data, value):
             return DataPart(value, (index,))
         if contains(data, value, same_names=True):
             return DataPart(data, (index,))
@@ -172,6 +172,11 @@ def _mirrored(value: Any, texts: Sequence[tuple[int, str]]) -> DataPart:
     if split and all(_same(item, text) for item, (_, text) in zip(value, texts, strict=True)):
         return DataPart(value, tuple(index for index, _ in texts))
     return DataPart(value, ())
+
+
+def is_only_member(data: Any, value: Any) -> bool:
+    """Return whether data is all that an object holds; under `result` it may be a framework's wrapper."""
+    return isinstance(value, dict) and len(value) == 1 and not _is_wrap(value) and data in value.values()
 
 
 def contains(whole: Any, part: Any, *, same_names: bool = False) -> bool:

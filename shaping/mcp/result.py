@@ -25,7 +25,7 @@ from shaping.mcp.parts import (
     shape_parts,
     unlisted_entry,
 )
-from shaping.mcp.reading import is_valid
+from shaping.mcp.reading import is_only_member, is_valid, read_data
 from shaping.mcp.redaction import (
     is_for_model,
     redact_around,
@@ -287,10 +287,11 @@ def _written(
     out = dict(result)
     chosen = possible_channels(context, data)
     out["content"] = _content(result, data, shaped, chosen, context)
-    if not chosen.structured and (out.get("_meta") or {}).get("fastmcp") == {"wrap_result": True}:
+    whole = context.entry.whole_structure
+    if not (chosen.structured or whole) and (out.get("_meta") or {}).get("fastmcp") == {"wrap_result": True}:
         # It says how the structured content is wrapped, and there is none.
         out["_meta"] = {key: value for key, value in out["_meta"].items() if key != "fastmcp"}
-    if context.entry.for_app:
+    if whole:
         structured = unshaped_structure(result.get("structuredContent"), context.plan)
     else:
         structured = _structured(result, data, shaped, chosen)
@@ -317,6 +318,8 @@ def _content(
         if part.blocks and not silent:
             member = data.member if part is data.structured and not data.packed else None
             block, text = content[part.blocks[0]], text_of(one, context, member)
+            if part is data.structured and context.client.reads in {None, "content"}:
+                text = _inner_text(text, one, part, block["text"])
             placed[part.blocks[0]] = block if block["text"] == text else {**block, "text": text}
     kept = [placed.get(index, block) for index, block in enumerate(content) if index not in gone or index in placed]
     if data.structured is not None and not data.structured.blocks and _wants_text(chosen, context, kept):
@@ -326,12 +329,19 @@ def _content(
     return _separated(kept, content) if context.client.joins_blocks else kept
 
 
+def _inner_text(text: str, shaped: Shaped, part: DataPart, sent: str) -> str:
+    """Write only the value of an object with one member where the tool's own text had only that, too."""
+    if shaped.notice or not isinstance(shaped.value, dict) or len(shaped.value) != 1:
+        return text
+    before = f"{{{orjson.dumps(next(iter(shaped.value))).decode()}:"
+    is_object = text.startswith(before) and text.endswith("}")
+    return text[len(before) : -1] if is_object and is_only_member(read_data(sent), part.value) else text
+
+
 def _wants_text(chosen: Channels, context: ResultContext, blocks: Sequence[Any]) -> bool:
     """Return whether data that came without a text gets one: some clients show their model nothing else."""
     has_text = any(block.get("type") == "text" for block in blocks)
-    if not chosen.structured:
-        if context.entry.for_app:
-            return context.client.reads != "structured"
+    if not chosen.structured and not context.entry.whole_structure:
         return not (has_text and _is_known_to_read(context.client, "content"))
     return chosen.text and not has_text and context.client.reads not in {"structured", "both"}
 

@@ -285,3 +285,38 @@ async def test_rules_under_the_servers_name_hold_for_what_is_announced(connect: 
         await driver.until(lambda message: message.get("method") == "notifications/tools/list_changed")
         tools = (await driver.ask("tools/list"))["result"]["tools"]
     assert tools[0]["description"] == "New."
+
+
+async def test_the_structured_content_of_a_tool_that_was_not_listed_stays_whole(connect: Connect) -> None:
+    rows = {"rows": [{"id": n, "note": None, "url": f"https://api.example.com/{n}"} for n in range(40)]}
+    result = {"content": [{"type": "text", "text": json.dumps(rows, indent=2)}], "structuredContent": rows}
+    async with connect(command_server(MIRROR)) as driver:
+        before = (await driver.call("typed", result=result))["result"]
+        await driver.ask("tools/list")
+        after = (await driver.call("typed", result=result))["result"]
+    assert before["structuredContent"] == rows
+    assert len(before["content"][0]["text"]) < len(json.dumps(rows))
+    assert after == {"content": before["content"]}
+
+
+async def test_the_structured_content_of_a_tool_that_was_not_listed_holds_no_secret(
+    connect: Connect, tmp_path: Path
+) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"global": {"private": ["ssn"]}}))
+    structured = {"ssn": "123-45-6789", "token": "ghp_" + "a1B2" * 9, "id": 1}
+    result = {"content": [{"type": "text", "text": "done"}], "structuredContent": structured}
+    async with connect(command_server(MIRROR), config=config) as driver:
+        answer = (await driver.call("app", result=result))["result"]
+    assert answer["structuredContent"] == {"token": "[redacted:github-token]", "id": 1}
+    assert answer["content"] == [{"type": "text", "text": "done"}]
+
+
+@pytest.mark.parametrize("inner", [[], [{"name": "a", "entityType": "p"}], {"name": "a"}])
+async def test_a_text_that_is_the_one_member_of_structured_content_is_sent_once(connect: Connect, inner: Any) -> None:
+    written = json.dumps(inner, separators=(",", ":"))
+    result = {"content": [{"type": "text", "text": written}], "structuredContent": {"entities": inner}}
+    async with connect(command_server(MIRROR)) as driver:
+        await driver.ask("tools/list")
+        answer = (await driver.call("typed", result=result))["result"]
+    assert answer == {"content": [{"type": "text", "text": written}]}
