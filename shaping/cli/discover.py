@@ -14,7 +14,7 @@ from shaping.learning.statistics import TrafficStatistics
 from shaping.learning.suggest import EMPTY, suggest, with_suggestions
 from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, Usage, pieces, read_piece
 from shaping.learning.transcripts import FORMATS, find_transcripts, replay
-from shaping.mcp.tools import EXPAND
+from shaping.mcp.sessions import EXPAND
 from shaping.redaction import scrub
 from shaping.response import counted
 from shaping.shaper import Shaper

@@ -22,7 +22,7 @@ from shaping.cli.proxy import (
     servers_of,
 )
 from shaping.clients import UNKNOWN_CLIENT
-from shaping.mcp.tools import tool_entry
+from shaping.mcp.sessions import tool_entry
 from shaping.proxy.router import connected
 from shaping.proxy.serving import print_line
 from shaping.response import counted

@@ -13,15 +13,23 @@ import orjson
 
 from shaping.errors import from_exception, make_error
 from shaping.ledger import open_ledger
-from shaping.mcp.errors import error_from_text
-from shaping.mcp.meta import with_meta
+from shaping.mcp.errors import error_from_text, with_meta
 from shaping.mcp.parts import ResultContext, ToolEntry, unlisted_entry
 from shaping.mcp.reading import advertised_schema, shows_no_more, usable
 from shaping.mcp.recording import CallRecorder
 from shaping.mcp.redaction import MessageRedaction, well_formed
 from shaping.mcp.result import ShapedResult, error_result, shape_call, text_of
-from shaping.mcp.sessions import Session, Sessions, ToolListNotifier
-from shaping.mcp.tools import CONTROL, EXPAND, expand_entry, is_dropped, log_idle_rules, tool_entry
+from shaping.mcp.sessions import (
+    CONTROL,
+    EXPAND,
+    Session,
+    Sessions,
+    ToolListNotifier,
+    expand_entry,
+    is_dropped,
+    log_idle_rules,
+    tool_entry,
+)
 from shaping.response import CallContext
 from shaping.settings import Overrides
 from shaping.settings.resolve import fits

@@ -12,7 +12,7 @@ import orjson
 
 from shaping.cleaning import WITHHELD, data_in, log_fault, replaced, without_private_and_secrets
 from shaping.cleaning.call import limit_value
-from shaping.mcp.meta import MARK, without_forged
+from shaping.mcp.errors import MARK, without_forged
 from shaping.mcp.reading import is_text, read_data
 from shaping.parsers.json import write_json
 from shaping.paths import compile_fields

@@ -12,8 +12,16 @@ from shaping.cleaning import log_fault
 from shaping.cleaning.call import clean_error, limit_error
 from shaping.clients import find_client
 from shaping.envelope.dialects.members import warnings_member
-from shaping.mcp.errors import error_from_text, model_members, model_text, own_words
-from shaping.mcp.meta import ERROR, is_shaped, with_meta, with_warnings
+from shaping.mcp.errors import (
+    ERROR,
+    error_from_text,
+    is_shaped,
+    model_members,
+    model_text,
+    own_words,
+    with_meta,
+    with_warnings,
+)
 from shaping.mcp.parts import (
     TEXT,
     ResultContext,
