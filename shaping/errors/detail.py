@@ -211,6 +211,9 @@ class ToolError(Exception):
     def __str__(self) -> str:
         return f"{self.detail.code}: {self.detail.message}"
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.detail.code!r}, {self.detail.message!r})"
+
 
 _STATUS: Mapping[int, str] = {
     401: "AUTH_REQUIRED",

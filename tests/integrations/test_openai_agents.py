@@ -22,7 +22,7 @@ from agents import (
 from agents.testing import ScriptedModel, assistant_message, function_call
 from agents.tool_context import ToolContext
 
-from shaping import Shaper
+from shaping import Shaper, shape
 from shaping.integrations.openai_agents import shape_tools
 from tests.integrations.answers import ask_in_every_way, issues
 
@@ -183,6 +183,20 @@ def test_the_example_prints_what_the_model_reads() -> None:
     )
     assert "30,user 30" in done.stdout
     assert "img.example.com" not in done.stdout
+
+
+def test_under_the_decorator_a_list_of_pictures_stays_one_and_a_failure_is_told() -> None:
+    under = shape(shaper=Shaper({}))
+    picture = ToolOutputImage(image_url="https://example.com/a.png")
+
+    def album() -> list[Any]:
+        return [picture]
+
+    def refuses() -> list[Any]:
+        raise ValueError("no repository")
+
+    assert call(function_tool(under(album))) == [picture]
+    assert "no repository" in str(call(function_tool(under(refuses))))
 
 
 def test_a_call_is_entered_in_the_ledger(shaper: Shaper, entered: Callable[[], Any]) -> None:
