@@ -16,9 +16,10 @@ from shaping.ledger import LedgerDatabase
 from shaping.page.data import own_choices, plain, readable, sources
 from shaping.response import counted, did_you_mean, nearest
 from shaping.settings import bundled, load
+from shaping.settings.check import contract_problems
 from shaping.settings.context import checked_environment, environment_profile
 from shaping.settings.files import allow as record, config_places, find, forget, is_in_tree, ledger_path, refuse_links
-from shaping.settings.jsonc import report, short_name
+from shaping.settings.jsonc import ConfigError, report, short_name
 from shaping.settings.resolve import fits
 from shaping.settings.sources import Origin, is_bundled, server_presets
 
@@ -98,6 +99,8 @@ def check(
     """Check a config, its profiles and the SHAPING variables; exit 1 on any problem. Warnings alone exit 0."""
     found = _loaded(path)
     checked_environment(os.environ, found.profiles)
+    if problems := contract_problems(found.sources):
+        raise ConfigError(problems)
     if traffic is not None:
         _check_traffic(traffic, found, as_json=as_json)
         return

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.learning.drift import Baseline, baseline_path, find_drift, find_idle, findings_path, keep_findings
-from shaping.learning.fields import covers, found_in
+from shaping.learning.fields import covers, found_in, leads_to, names, words
 from shaping.learning.statistics import parallel, read_traffic
 from shaping.learning.traffic import SURFACES, ToolCall, folder_size, pieces, read_piece
 from shaping.paths import parse
@@ -79,11 +79,23 @@ def unanswered(config: LoadedConfig, report: ContractReport) -> list[str]:
     """Name the contracts that no call could answer: they would be kept whatever a rule took."""
     overrides = config.config.tool_overrides or {}
     return [
-        f"{pattern}: {contract.question!r}: no recorded answer of this tool has anything at {_place(contract)}"
+        f"{pattern}: {contract.question!r}: {_why_unanswered(config, pattern, contract)}"
         for pattern, one in overrides.items()
         for contract in one.answers or ()
         if (contract.question, _place(contract)) not in report.answered
     ]
+
+
+def _why_unanswered(config: LoadedConfig, tool: str, contract: AnswerContract) -> str:
+    private = next(one for one in config.explain(tool, surface="mcp") if one.name == "private")
+    for path in private.value:
+        if (
+            leads_to(path, contract.path)
+            if contract.path
+            else not {*names(path)[-1:]}.isdisjoint(words(contract.jmespath or ""))
+        ):
+            return f"{path} is private, so no model reads it and no recording has it"
+    return f"no recorded answer of this tool has anything at {_place(contract)}"
 
 
 def check_call(shaper: Shaper, call: ToolCall) -> ContractReport:
@@ -124,7 +136,7 @@ def answer(contract: AnswerContract, data: Any) -> Any:
     if contract.jmespath is None:
         found = list(matches(data, parse(contract.path).steps)) if contract.path else found_in(contract.pattern, data)
         return found[0] if len(found) == 1 else found
-    import jmespath  # noqa: PLC0415 (an extra; a config that names one is refused without it)
+    import jmespath  # noqa: PLC0415 (an extra; `shaping check` ends before this without it)
 
     try:
         return jmespath.search(contract.jmespath, data)

@@ -37,7 +37,7 @@ _ENUM_SEEN: Final = 30  # values that were seen before that is believed
 _DEFINED: Final[tuple[DriftKind, ...]] = ("description", "schema")
 _EVERY: Final = 10  # recorded calls after which a watch compares again
 _MOST: Final = 2_000  # calls that a watch takes, so that a long session holds no more
-_PATHS: Final = ("include_only", "exclude_fields", "private")
+_PATHS: Final = ("include_only", "exclude_fields")  # not private: a recording has no private fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def find_idle(traffic: TrafficStatistics, config: LoadedConfig) -> list[Drift]:
     idle = [pattern for pattern in patterns if not any(fits(tool, pattern) for tool in tools)]
     found = [Drift("unmatched", pattern, "", *_no_tool(pattern, tools)) for pattern in idle]
     if config.config.global_ is not None:
-        found += _unmatched(traffic, "**", config.config.global_, ("private",), named="global")
+        found += _unmatched(traffic, "**", config.config.global_, (), named="global")
     return found
 
 

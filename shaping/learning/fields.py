@@ -170,8 +170,13 @@ def leads_to(path: str, field: str) -> bool:
 
 def told_paths(config: Mapping[str, Any], tool: str) -> tuple[str, ...]:
     """Return the paths that the `answers` of a config ask of a tool; of a JMESPath, every name in it."""
-    words = (f"**.{word}" for one in _answers(config, tool) for word in _WORD.findall(one.get("jmespath", "")))
-    return (*(one["path"] for one in _answers(config, tool) if "path" in one), *words)
+    named = (f"**.{word}" for one in _answers(config, tool) for word in words(one.get("jmespath", "")))
+    return (*(one["path"] for one in _answers(config, tool) if "path" in one), *named)
+
+
+def words(expression: str) -> list[str]:
+    """Return every name in a JMESPath expression."""
+    return _WORD.findall(expression)
 
 
 def told_patterns(config: Mapping[str, Any], tool: str) -> tuple[str, ...]:

@@ -243,6 +243,32 @@ def _missing(document: ConfigDocument, keys: Keys, extra: str, module: str) -> I
         yield document.problem(keys, extra, hint)
 
 
+def contract_problems(sources: Sources) -> tuple[ConfigProblem, ...]:
+    """Find the JMESPath expressions of contracts that cannot be read here; a config serves with them all the same."""
+    problems = []
+    for document in sources.configs[1:]:
+        for tool in document.choices("tool_overrides"):
+            for at, contract in enumerate(document.choices("tool_overrides", tool).get("answers", ())):
+                expected = _expected_expression(contract["jmespath"]) if "jmespath" in contract else None
+                if expected is not None:
+                    keys = ("tool_overrides", tool, "answers", at, "jmespath")
+                    problems.append(document.problem(keys, contract["jmespath"], expected))
+    return _in_order(problems)
+
+
+def _expected_expression(text: str) -> str | None:
+    if find_spec("jmespath") is None:
+        return 'a path, or the extra for JMESPath (pip install "shaping[jmespath]")'
+    import jmespath  # noqa: PLC0415 (an extra)
+
+    try:
+        jmespath.compile(text)
+    except jmespath.exceptions.JMESPathError as error:
+        why = str(error).splitlines()[0].rpartition("expression: ")[2].rstrip(":")
+        return f"a JMESPath expression ({why[:1].lower()}{why[1:]})"
+    return None
+
+
 def _ties(sources: Sources) -> Iterator[ConfigProblem]:
     """Find patterns of one length that match a tool in common and make the same choice."""
     for document in sources.configs[1:]:

@@ -6,7 +6,6 @@ No default stands here: what a file leaves unsaid comes from the bundled config 
 from __future__ import annotations
 
 import re
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import (
@@ -61,19 +60,6 @@ def _path(use: Callable[[str], object]) -> AfterValidator:
     return AfterValidator(tried)
 
 
-def _jmes_path(text: str) -> str:
-    if find_spec("jmespath") is None:
-        raise wrong('a path, or the extra for JMESPath (pip install "shaping[jmespath]")')
-    import jmespath  # noqa: PLC0415 (an extra)
-
-    try:
-        jmespath.compile(text)
-    except jmespath.exceptions.JMESPathError as error:
-        why = str(error).splitlines()[0].rpartition("expression: ")[2].rstrip(":")
-        raise wrong(f"a JMESPath expression ({why[:1].lower()}{why[1:]})") from None
-    return text
-
-
 def _line_pattern(text: str) -> str:
     try:
         re.compile(text)
@@ -115,7 +101,6 @@ def _exit_status(text: str) -> str:
 
 
 FieldPath: TypeAlias = Annotated[str, _path(parse)]
-JmesPath: TypeAlias = Annotated[str, AfterValidator(_jmes_path)]
 KeptPath: TypeAlias = Annotated[str, _path(lambda path: compile_fields([path]))]
 DroppedPath: TypeAlias = Annotated[str, _path(lambda path: compile_fields(None, [path]))]
 LinePattern: TypeAlias = Annotated[str, AfterValidator(_line_pattern)]
@@ -266,7 +251,7 @@ class AnswerContract(_Model):
     """The question, in words."""
     path: NotNull[FieldPath] = None
     """Where the answer is in the data."""
-    jmespath: NotNull[JmesPath] = None
+    jmespath: NotNull[str] = None  # `shaping check` compiles it: the extra that reads it is not needed to serve
     """A JMESPath expression that gives the answer, in place of a path."""
     pattern: NotNull[LinePattern] = None
     """A regular expression that finds the answer in a text, in place of a path: its group, or all that it matches."""

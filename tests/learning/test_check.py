@@ -244,7 +244,23 @@ def test_while_calls_are_recorded_a_change_is_logged_once_and_kept_for_the_page(
     assert [(one["kind"], one["path"]) for one in kept["drift"]] == [("vanished", ""), ("new", "orders[].memo")]
 
 
-def test_rules_for_no_tool_and_hidden_paths_that_never_matched_are_told(tmp_path: Path) -> None:
+def test_a_private_path_is_never_idle_and_a_contract_on_one_says_that_it_is_private(tmp_path: Path) -> None:
+    answers = [{"question": "Whose?", "path": "orders.buyer.email"}, {"question": "What?", "path": "orders.colour"}]
+    override = {"private": ["**.email"], "answers": answers}
+    config = config_with(tmp_path, override)
+    recorder = Recorder(tmp_path / "traffic")
+    result = {"content": [{"type": "text", "text": json.dumps({"orders": orders(1)})}]}
+    recorder.record(Shaper(config, watch=False).plan("shop/list", surface="mcp"), result, server="shop")
+    recorder.close()
+    done = check(config, tmp_path / "traffic")
+    assert done.returncode == 1
+    assert "matches nothing" not in done.stderr
+    said = "not answered: shop/list: 'Whose?': **.email is private, so no model reads it and no recording has it"
+    assert said in done.stderr
+    assert "'What?': no recorded answer of this tool has anything at orders.colour" in done.stderr
+
+
+def test_rules_for_no_tool_and_redacted_paths_that_never_matched_are_told(tmp_path: Path) -> None:
     rules = {
         "global": {"private": ["**.email", "**.e_mail"], "redact": {"paths": ["orders.buyer.name", "orders.pin"]}},
         "tool_overrides": {
@@ -260,9 +276,7 @@ def test_rules_for_no_tool_and_hidden_paths_that_never_matched_are_told(tmp_path
     assert done.returncode == 0, done.stderr
     told = sorted(line for line in done.stderr.splitlines() if line.startswith("changed: "))
     assert [line.partition("; ")[0].removeprefix("changed: ") for line in told] == [
-        "global: private '**.e_mail' matches nothing in this traffic",
         "global: redact.paths 'orders.pin' matches nothing in this traffic",
-        "shop/list: private 'orders.buyer.mail' matches nothing in this traffic",
         "shop/list: redact.paths 'orders.buyer.nam' matches nothing in this traffic",
         "shop/lst: these rules match no tool of this traffic",
         "shpo/*: these rules match no tool of this traffic",

@@ -5,7 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from typer.testing import CliRunner
 
+from shaping import Shaper
+from shaping.cli.app import build
 from shaping.settings import ConfigError, load
 from shaping.settings.check import check
 from shaping.settings.jsonc import ConfigProblem
@@ -106,6 +109,26 @@ def test_a_missing_extra_is_said_when_the_config_is_loaded(monkeypatch: pytest.M
         f"$.profiles.mine.encoding is 'toon'; {hint}",
         f"$.store.kind is 'redis'; {hint.replace('encoding', 'store').replace('toon', 'redis')}",
     ]
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_contract_that_cannot_be_asked_here_leaves_serving_alone_and_is_a_problem_of_check(
+    installed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not installed:
+        monkeypatch.setattr("shaping.settings.check.find_spec", lambda module: None)
+    override = {
+        "private": ["salary"],
+        "include_only": ["id"],
+        "answers": [{"question": "How many?", "jmespath": "length(" if installed else "length(@)"}],
+    }
+    config = tmp_path / "mine.json"
+    config.write_text(json.dumps({"tool_overrides": {"people": override}}))
+    assert Shaper(config, watch=False).shape({"id": 1, "salary": 9, "name": "Ann"}, tool="people").data == {"id": 1}
+    checked = CliRunner().invoke(build(), ["check", str(config)])
+    assert checked.exit_code == 1
+    assert "$.tool_overrides.people.answers[0].jmespath" in checked.stderr
+    assert ("a JMESPath expression" if installed else 'pip install "shaping[jmespath]"') in checked.stderr
 
 
 def test_a_plugins_code_may_be_registered_later() -> None:
