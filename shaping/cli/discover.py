@@ -151,7 +151,9 @@ def _report(by_client: dict[str, list[Transcript]], rows: Iterable[ToolReplay], 
     before, after = sum(row.before for row in shaped), sum(row.after for row in shaped)
     if before:
         saved = f"{1 - after / before:.0%} of {before:,} tokens"
-        yield f"\n{saved} (o200k_base, profile {profile}) would not have been read."
+        error = round(sum(row.error for row in shaped))
+        how = f"counted by o200k_base {f'to within {error:,} tokens' if error else 'exactly'}"
+        yield f"\n{saved} ({how}, profile {profile}) would not have been read."
     for row in shaped:
         if row.missing:
             some = ", ".join(sorted(row.missing)[:_SHOWN])
@@ -185,6 +187,7 @@ def _members(row: ToolReplay) -> dict[str, Any]:
         "calls": row.calls,
         "tokens_before": row.before,
         "tokens_after": row.after,
+        "tokens_error": round(row.error),
         "used_later": row.used,
         "missing": sorted(row.missing),
     }

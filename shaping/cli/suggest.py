@@ -67,6 +67,8 @@ def suggest(
         typer.echo(written, nl=False)
     for line in _table(chosen, _share(target)):
         typer.echo(line, err=True)
+    if output is not None:
+        typer.echo(f"wrote {output}", err=True)
 
 
 def _share(target: str | None) -> float | None:
@@ -104,6 +106,7 @@ def _row(one: ToolSuggestion) -> dict[str, Any]:
         "tool": one.tool,
         "calls": one.calls,
         "tokens_before": one.before,
+        "tokens_error": one.error,
         "tokens_now": one.now,
         "tokens_suggested": one.after,
         "rules": one.override,
@@ -119,5 +122,9 @@ def _table(chosen: Iterable[ToolSuggestion], target: float | None) -> Iterable[s
     before, now, after = (sum(getattr(one, name) for one in rows) for name in ("before", "now", "after"))
     saved = f"{1 - after / before:.0%} of {before:,} tokens saved" if before else "there are no calls"
     yield f"{saved}; {1 - now / before:.0%} without these rules" if before else saved
+    if before:
+        error = sum(one.error for one in rows)
+        how = f"to within {error:,}" if error else "exactly"
+        yield f"Tokens of o200k_base: as sent, counted {how}; the others by samples of each tool's calls."
     if target is not None and after > (1 - target) * before:
         yield f"{target:.0%} is out of reach: what is left was used later, or it is not known what was"

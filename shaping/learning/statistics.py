@@ -109,6 +109,7 @@ class ToolStatistics:
     calls: int = 0
     failed: int = 0
     tokens: int = 0  # that a model reads without shaping
+    error: int = 0  # tokens by which these may be wrong: long texts are counted by samples
     used: int = 0  # values that an agent used later
     arguments: frozenset[str] = frozenset()  # names that it is called with
     fields: dict[str, FieldStatistics] = field(default_factory=dict)
@@ -129,7 +130,10 @@ class ToolStatistics:
                 merged[path] = found
         return replace(
             self,
-            **{name: getattr(self, name) + getattr(other, name) for name in ("calls", "failed", "tokens", "used")},
+            **{
+                name: getattr(self, name) + getattr(other, name)
+                for name in ("calls", "failed", "tokens", "error", "used")
+            },
             arguments=self.arguments | other.arguments,
             fields=merged,
             samples=_smallest({**self.samples, **other.samples}),
@@ -139,7 +143,9 @@ class ToolStatistics:
         """Take one call; `root` is the tree of the tool's fields."""
         self.calls += 1
         self.failed += call.failed
-        self.tokens += int(count(call.text_before()))
+        tokens = count(call.text_before())
+        self.tokens += tokens
+        self.error += round(tokens * tokens.error_bound / 100)
         if isinstance(call.arguments, dict):
             self.arguments |= call.arguments.keys()
         walk = _StatisticsWalk(self, used)

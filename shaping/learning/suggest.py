@@ -40,6 +40,7 @@ _EVIDENCE: Final = 3  # calls of which something was used, before a list or a te
 _ITEMS: Final = (10, 20, 50, 100, 200, 500)
 _TOKENS: Final = (500, 1_000, 2_000, 4_000, 8_000)
 _SPARE: Final = 2  # times as much is kept as was ever used
+_LONGEST_SAMPLE: Final = 80  # characters of a value in a comment
 _NOISE: Final = ("links", "opaque", "bulk", "boilerplate")
 
 
@@ -58,7 +59,7 @@ class SuggestedRule:
     def comment(self) -> str:
         """The line that stands above the rule in a config."""
         how = f"{self.saved:,.0f} tokens less" if self.saved >= 0 else f"{-self.saved:,.0f} tokens more"
-        sample = f"; e.g. {self.sample}" if self.sample else ""
+        sample = f"; e.g. {' '.join(self.sample.split())[:_LONGEST_SAMPLE]}" if self.sample else ""
         return f"{self.reason}: {how} a call, in {self.share:.0%} of the calls{sample}"
 
 
@@ -73,6 +74,7 @@ class ToolSuggestion:
     now: int  # with the config as it is
     after: int  # with the rules too
     rules: tuple[SuggestedRule, ...] = ()
+    error: int = 0  # tokens by which `before` may be wrong
 
     @property
     def override(self) -> dict[str, Any]:
@@ -162,7 +164,7 @@ class _Tool:
         while chosen and chosen[-1].key == "exclude_fields" and self._cost(chosen[:-1]) <= tried.enough:
             chosen = chosen[:-1]
         cost, rules = self._cost(chosen), tuple(self._measured(chosen))
-        return ToolSuggestion(found.name, found.form, found.calls, tried.before, tried.now, cost, rules)
+        return ToolSuggestion(found.name, found.form, found.calls, tried.before, tried.now, cost, rules, found.error)
 
     def _prepare(self) -> None:
         """Read the samples: in the process that tries them."""
@@ -204,7 +206,8 @@ class _Tool:
                 unused = [rule for rule in self._exclude(self._fields.unused()) if rule.value not in known]
                 self._try([*silent, *unused])
                 paths = () if self._existing.get("exclude_fields") else tuple(self._fields.wanted())
-                wanted = SuggestedRule("include_only", paths, "what was used, is asked for or identifies a record")
+                why = "what was used, is asked for or identifies a record"
+                wanted = SuggestedRule("include_only", paths, why, self._first_used())
                 self._try([*start, wanted] if paths else start)
         for cut in self._cuts():
             self._try([*self.steps[-1], cut])
@@ -234,12 +237,18 @@ class _Tool:
         last, longest = self._fields.last_used, self._fields.longest_list
         most = next((size for size in _ITEMS if size >= last * _SPARE), longest)
         if "max_items" not in self._existing and last and most < longest:
-            yield SuggestedRule("max_items", most, f"nothing beyond element {last} of up to {longest} was used")
+            why = f"nothing beyond element {last} of up to {longest} was used"
+            yield SuggestedRule("max_items", most, why, self._first_used())
         for budget, spare in pairwise(_TOKENS) if "max_tokens" not in self._existing else ():
             rules = [*self.steps[-1], SuggestedRule("max_tokens", budget, "")]
             if not self._missing(_override(rules)) - self._lost:
-                yield SuggestedRule("max_tokens", spare, f"all that was used stands in {budget:,} tokens")
+                why = f"all that was used stands in {budget:,} tokens"
+                yield SuggestedRule("max_tokens", spare, why, self._first_used())
                 return
+
+    def _first_used(self) -> str:
+        """Return the first in order of the values that were used or are asked for, and stay."""
+        return min((value for _, used in self._samples for value in used), default="")
 
     def _measured(self, rules: list[SuggestedRule]) -> Iterator[SuggestedRule]:
         """Measure what each rule saves on top of those before it."""

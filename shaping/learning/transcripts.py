@@ -15,7 +15,7 @@ import orjson
 
 from shaping.commands.command import tool_name
 from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, missing, seconds, used_values
-from shaping.tokens import count
+from shaping.tokens.counters import careful
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -268,6 +268,7 @@ class ToolReplay:
     calls: int = 0
     before: int = 0
     after: int = 0
+    error: float = 0.0  # tokens by which the two may be wrong, where texts were counted by samples
     read_before: int = 0  # the same tokens, each as often as it was read again in a later turn
     read_after: int = 0
     used: int = 0  # values that the agent used later
@@ -299,14 +300,15 @@ def replay(
         before = call.text_before()
         after = before if call.server == BUILT_IN else call.text_after(shaper, frozenset(names.get(call.server, ())))
         row.calls += 1
-        tokens = int(count(before)), int(count(after))
+        counts = careful(before), careful(after)
         # The first turn after a result writes it into the cache, and those that follow read it from there.
         asked = (turns or {}).get(call.session, ())
         later = max(0, len(asked) - bisect_right(asked, call.time) - 1)
-        row.before += tokens[0]
-        row.after += tokens[1]
-        row.read_before += later * tokens[0]
-        row.read_after += later * tokens[1]
+        row.before += counts[0]
+        row.after += counts[1]
+        row.error += sum(one * one.error_bound / 100 for one in counts)
+        row.read_before += later * counts[0]
+        row.read_after += later * counts[1]
         values = used_values(call, usage.used(call))
         gone = missing(values, after)
         row.used += len(values)

@@ -16,21 +16,19 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from shaping.ledger.entries import LedgerDatabase, LedgerEntry, LedgerError, MeasuredCall, Totals, add_up
 from shaping.redaction import scrub
 from shaping.settings.files import ledger_path
-from shaping.tokens import CountingError, TokenCount, counter
+from shaping.tokens.counters import careful, counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from shaping.ledger.entries import Kind
-    from shaping.tokens import TokenCounter
 
 
 logger = logging.getLogger("shaping")
 
 _WAITING: Final = 256  # calls that may wait to be counted; each may hold the text of an answer
 _BATCH: Final = 16  # calls that are counted at once; each that waits holds what its tool sent
-_EXACT_UP_TO: Final = 1_000_000  # characters: 50 ms
 _MOST_LABELS: Final = 1_000
 _PAUSE_SECONDS: Final = 0.2
 _LONGEST_NAME: Final = 200  # characters: names come from servers and clients, and the file is bounded by its lines
@@ -185,8 +183,7 @@ class Ledger:
         return self._waiting.close(timeout)
 
     def _enter(self, calls: list[MeasuredCall]) -> None:
-        count = counter(self._tokenizer)
-        counted = [(call, entry) for call in calls if (entry := _counted(call, count)) is not None]
+        counted = [(call, entry) for call in calls if (entry := _counted(call, self._tokenizer)) is not None]
         entries = [entry for _, entry in counted]
         self._telemetry.record(counted)
         self._totals += add_up(entries)
@@ -246,12 +243,12 @@ def record_text(
     _ledger_of_process(path, tokenizer).record(MeasuredCall(tool, sent, read, added, kind, **about))
 
 
-def _counted(call: MeasuredCall, count: TokenCounter) -> LedgerEntry | None:
+def _counted(call: MeasuredCall, tokenizer: str) -> LedgerEntry | None:
     """Count a call's texts; one that cannot be counted is left out, with a warning in the log."""
     try:
         sent, read = call.before(), call.after()
-        before, after = _tokens(sent, count), _tokens(read, count)
-        added = _tokens(call.added(), count) if call.added is not None else 0
+        before, after = careful(sent, tokenizer), careful(read, tokenizer)
+        added = careful(call.added(), tokenizer) if call.added is not None else 0
         ref = call.keep(read) if call.keep is not None else None
         named: Any = {name: _name(getattr(call, name)) for name in ("tool", "server", "client", "session")}
         known: Any = {name: getattr(call, name) for name in ("time", "kind", "profile", "config", "milliseconds")}
@@ -261,23 +258,13 @@ def _counted(call: MeasuredCall, count: TokenCounter) -> LedgerEntry | None:
             added=int(added),
             **named,
             **known,
-            tokenizer=count.name,
+            tokenizer=counter(tokenizer).name,
             error_bound=max(before.error_bound, after.error_bound) / 100,  # counts have theirs in percent
             ref=ref,
         )
     except Exception:  # (whatever a text's maker raises, the ledger goes on)
         logger.warning("the ledger could not count a call of %r", call.tool, exc_info=True)
         return None
-
-
-def _tokens(text: str, count: TokenCounter) -> TokenCount:
-    """Count a text exactly, which nobody waits for here; one that is very long by samples."""
-    if len(text) > _EXACT_UP_TO:
-        return count.count(text)
-    try:
-        return TokenCount(count.exact(text))
-    except CountingError:
-        return count.count(text)
 
 
 @lru_cache(maxsize=1024)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shaping import Recorder, Shaper
 from shaping.cli.discover import discover as discover_here
 from shaping.learning.transcripts import read_codex
-from shaping.tokens import count
+from shaping.tokens import count, exact
 from tests.learning.test_suggest import record
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 def discover(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "shaping", "discover", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "NO_COLOR": "1"})
+    environ = {**os.environ, "NO_COLOR": "1"}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=120)
 
 
 def test_it_says_what_each_tool_cost_would_have_cost_and_would_have_lacked(home: Path) -> None:
@@ -42,6 +44,7 @@ def test_it_says_what_each_tool_cost_would_have_cost_and_would_have_lacked(home:
     assert "lab/rows would have lacked what was used later: https://api.example.com/records/4" in lines
     assert '"prune": {"links": false}' in done.stdout, "the config that it would write keeps them"
     assert {"To install:", "  shaping wrap --client claude-code", "  shaping hook install opencode"} <= {*lines}
+    assert any("tokens (counted by o200k_base exactly, profile minimal)" in line for line in lines)
     assert done.stderr == ""
 
 
@@ -59,6 +62,17 @@ def test_a_folder_of_recordings_is_read_too(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "hub/list" in done.stdout
     assert "recordings: 3 sessions, 6 calls" in done.stdout
+
+
+@pytest.mark.parametrize(("records", "sampled"), [(1_000, False), (25_000, True)])
+def test_tokens_are_counted_exactly_or_with_their_error(tmp_path: Path, records: int, *, sampled: bool) -> None:
+    text = json.dumps([{"id": at, "title": f"item {at}", "state": "open", "weight": at * 7} for at in range(records)])
+    recorder = Recorder(tmp_path / "traffic")
+    recorder.record(Shaper({}).plan("hub/list", surface="mcp"), {"content": [{"type": "text", "text": text}]})
+    recorder.close()
+    (row,) = json.loads(discover(str(tmp_path / "traffic"), "--json").stdout)["data"]["tools"]
+    assert abs(row["tokens_before"] - exact(text)) <= row["tokens_error"]
+    assert (row["tokens_error"] > 0) is sampled
 
 
 def test_a_home_without_sessions_says_which_clients_were_looked_for(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def issue(number: int, seed: random.Random) -> dict[str, Any]:
         "title": title,
         "state": seed.choice(["open", "closed"]),
         "node_id": f"I_kw{seed.getrandbits(80):020x}",
-        "body": " ".join(seed.choice(WORDS) for _ in range(60)),
+        "body": "\n".join(" ".join(seed.choice(WORDS) for _ in range(20)) for _ in range(3)),
         "user": {"login": f"user{seed.randrange(9)}", "type": "User", "site_admin": False},
         "performed_via": "web-client-5.2.1",
         "display_title": title,
@@ -196,6 +196,16 @@ def test_an_existing_config_keeps_its_comments_its_order_and_its_rules(traffic: 
     assert with_suggestions(written, suggest(read_traffic(traffic), config=data)) == written, "once is enough"
 
 
+@pytest.mark.parametrize("target", [None, 0.8, 0.9, 0.99])
+def test_each_rule_has_a_comment_of_one_line_with_a_sample(traffic: Path, target: float | None) -> None:
+    found = suggest(read_traffic(traffic), target=target)
+    rules = [rule for one in found for rule in one.rules]
+    assert rules
+    text = with_suggestions(EMPTY, found)
+    assert read(text).value
+    assert len([line for line in text.splitlines() if " a call, in " in line and "; e.g. " in line]) == len(rules)
+
+
 def test_rules_never_get_weaker(traffic: Path) -> None:
     config = {"tool_overrides": {"hub/list": {"include_only": ["number"], "max_items": 5}}}
     text = json.dumps(config, indent=2)
@@ -209,6 +219,8 @@ def test_the_command_writes_a_config_that_loads_and_says_what_it_saves(traffic: 
     done = CliRunner().invoke(build(), ["suggest", str(traffic), "-o", str(output), "--target", "80%"])
     assert done.exit_code == 0, done.output
     assert "tokens saved" in done.stderr
+    assert "Tokens of o200k_base: as sent, counted exactly" in done.stderr
+    assert f"wrote {output}" in done.stderr
     written = output.read_text()
     assert "tokens less a call, in 100% of the calls" in written
     assert load(output).plan("hub/list", surface="mcp").fields is not None
