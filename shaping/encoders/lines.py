@@ -1,9 +1,9 @@
 """Lines of a text that differ in a few words: what they share is written once.
 
-`#1=Get:{} http://x.dev/{} amd64` is a line with places for words, and `#1 4 zlib` stands for that line with these words
-in their order; `{1}` is the first of them again, and `{…}` stands for several words. `#1 (3 lines):` stands above lines
-of words alone, each indented by one space. Every line keeps its place in the text; only how far its columns are padded
-with blanks is lost.
+`#1=Get:{} http://x.dev/{} amd64` is a line with places for words, and stands before the first line of its kind.
+`#1 4 zlib` stands for that line with these words in their order; `{1}` is the first of them again, and `{…}` stands for
+several words. `#1 (3 lines):` stands above lines of words alone, each indented by one space. Every line keeps its place
+in the text; only how far its columns are padded with blanks is lost.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 LARGEST: Final = 200_000  # characters of a text
 _LEAST: Final = 5  # lines of one kind
+_MOST: Final = 24  # kinds of lines: more templates stand too far from their lines for a reader
 _RUN: Final = 4  # of them in a row, from which their tag is written once
 _TAG, _GAP_PRICE, _PLACE_PRICE = 4, 3, 4  # characters of which a tag, a wide gap and a place have the price
 _AFFIX: Final = 3  # characters that the words of a column begin or end with, from which they are part of the template
@@ -74,13 +75,14 @@ def encode(text: str) -> str:
     ):
         return text
     lines = text.split("\n")
-    kinds = sorted(_kinds(lines, frozenset(error_lines(lines))), key=lambda kind: min(kind.rows))
+    found = sorted(_kinds(lines, frozenset(error_lines(lines))), key=lambda kind: kind.saved)[-_MOST:]
+    kinds = sorted(found, key=lambda kind: min(kind.rows))
     # Characters say roughly what tokens say.
     if sum(kind.saved for kind in kinds) < (1 - _WORTH) / 2 * len(text) or _is_source(text, len(lines)):
         return text
-    legend = [f"#{number}={kind.template}" for number, kind in enumerate(kinds, 1)]
+    legend = {min(kind.rows): f"#{number}={kind.template}" for number, kind in enumerate(kinds, 1)}
     tags = {at: (f"#{number}", words) for number, kind in enumerate(kinds, 1) for at, words in kind.rows.items()}
-    written = "\n".join([*legend, *_written(lines, tags)])
+    written = "\n".join(_written(lines, tags, legend))
     part = cheap(written) / cheap(text)
     if abs(part - _WORTH) < _UNSURE:
         part = count(written) / count(text)
@@ -123,10 +125,12 @@ def _is_source(text: str, lines: int) -> bool:
     return len(_SOURCE.findall(text)) > _SOURCE_LINES * lines or looks_like_yaml(text)
 
 
-def _written(lines: Words, tags: Mapping[int, tuple[str, str]]) -> Iterator[str]:
-    """Write the lines, those with a tag by their words, and several of one tag in a row below it."""
+def _written(lines: Words, tags: Mapping[int, tuple[str, str]], legend: Mapping[int, str]) -> Iterator[str]:
+    """Write the lines, those with a tag by their words, several in a row below it, and first what the tag means."""
     at = 0
     while at < len(lines):
+        if at in legend:
+            yield legend[at]
         tag, words = tags.get(at, ("", ""))
         end = at + 1
         while words and end in tags and tags[end][0] == tag:
@@ -232,9 +236,10 @@ class _Group:
         if column < 0:
             keys = [found[0] if (found := _TAIL.search(key)) else "" for key in keys]
         counts = Counter(keys)
+        least = max(_LEAST, len(self._lines) // _MOST)
         parts: dict[str | None, list[int]] = defaultdict(list)
         for row, key in zip(self.rows, keys, strict=True):
-            parts[key if counts[key] >= _LEAST else None].append(row)
+            parts[key if counts[key] >= least else None].append(row)
         if len(parts) == 1:
             return []
         return [_Group(self._lines, self._words, part, self._several) for part in parts.values()]
