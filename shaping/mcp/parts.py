@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from shaping.mcp.reading import ResultData
     from shaping.response import Shaped
     from shaping.settings import Plan
-    from shaping.settings.model import Channels as Setting
+    from shaping.settings.model import Channels
     from shaping.shaper import Shaper
 
 
@@ -37,7 +37,7 @@ _TEXT_MEMBERS: Final = frozenset({"type", "text"})
 
 
 @dataclass(frozen=True, slots=True)
-class Channels:
+class ChosenChannels:
     """What goes out: text in `content`, data in `structuredContent`, and a schema in the tool's definition."""
 
     text: bool
@@ -45,12 +45,12 @@ class Channels:
     schema: bool
 
 
-TEXT = Channels(text=True, structured=False, schema=False)
-BOTH = Channels(text=True, structured=True, schema=True)
-STRUCTURED = Channels(text=False, structured=True, schema=True)
+TEXT = ChosenChannels(text=True, structured=False, schema=False)
+BOTH = ChosenChannels(text=True, structured=True, schema=True)
+STRUCTURED = ChosenChannels(text=False, structured=True, schema=True)
 
 
-def decide(setting: Setting, client: KnownClient, *, typed: bool = False, relay: bool = False) -> Channels:
+def decide(setting: Channels, client: KnownClient, *, typed: bool = False, relay: bool = False) -> ChosenChannels:
     """Choose the channels for a client; `typed` tools keep their schema, and so their structured content, always.
 
     A relay sends text alone, which every client shows its model, unless the client runs programs over results. In a
@@ -74,7 +74,7 @@ class ToolEntry:
     """A tool as one session was shown it; fixed for that session's life."""
 
     wire: dict[str, Any]
-    channels: Channels
+    channels: ChosenChannels
     forced: bool = False  # whether a config asked for these channels
     declared: Mapping[str, Any] | None = None
     advertised: Mapping[str, Any] | None = None
@@ -103,7 +103,7 @@ def unlisted_entry(
     plan: Plan,
     client: KnownClient,
     *,
-    channels: Setting | None = None,
+    channels: Channels | None = None,
     schema: Mapping[str, Any] | None = None,
     relay: bool = False,
 ) -> ToolEntry:
@@ -185,7 +185,7 @@ def shares(costs: Sequence[int], budget: int) -> list[int]:
     return given
 
 
-def possible_channels(context: ResultContext, data: ResultData) -> Channels:
+def possible_channels(context: ResultContext, data: ResultData) -> ChosenChannels:
     """Narrow the choice to what the result can carry: data that came as text alone stays there unless a config asks."""
     if data.structured is not None or context.entry.advertised is not None:
         return context.entry.channels

@@ -52,11 +52,11 @@ if TYPE_CHECKING:
 
     from shaping.clients import KnownClient
     from shaping.errors import ErrorDetail
-    from shaping.mcp.parts import Channels
+    from shaping.mcp.parts import ChosenChannels
     from shaping.mcp.reading import DataPart, ResultData
     from shaping.response import Shaped
     from shaping.settings import Overrides, Plan
-    from shaping.settings.model import Channels as Setting
+    from shaping.settings.model import Channels
     from shaping.shaper import Shaper
 
 logger = logging.getLogger("shaping")
@@ -80,7 +80,7 @@ def shape_result(
     *,
     tool: str,
     client: str | Mapping[str, object] | None = None,
-    channels: Setting | None = None,
+    channels: Channels | None = None,
     schema: Mapping[str, Any] | None = None,
     profile: str | None = None,
     default_profile: str | None = None,
@@ -315,7 +315,11 @@ def _written(
 
 
 def _content(
-    result: Mapping[str, Any], data: ResultData, shaped: Sequence[Shaped], chosen: Channels, context: ResultContext
+    result: Mapping[str, Any],
+    data: ResultData,
+    shaped: Sequence[Shaped],
+    chosen: ChosenChannels,
+    context: ResultContext,
 ) -> list[Any]:
     content = list(result.get("content") or ())
     placed: dict[int, Any] = {}
@@ -346,7 +350,7 @@ def _inner_text(text: str, shaped: Shaped, part: DataPart, sent: str) -> str:
     return text[len(before) : -1] if is_object and is_only_member(read_data(sent), part.value) else text
 
 
-def _wants_text(chosen: Channels, context: ResultContext, blocks: Sequence[Any]) -> bool:
+def _wants_text(chosen: ChosenChannels, context: ResultContext, blocks: Sequence[Any]) -> bool:
     """Return whether data that came without a text gets one: some clients show their model nothing else."""
     has_text = any(block.get("type") == "text" for block in blocks)
     if not chosen.structured and not context.entry.whole_structure:
@@ -365,7 +369,7 @@ def _separated(blocks: list[Any], sent: Sequence[Any]) -> list[Any]:
     return [{**block, "text": f"{block['text'].rstrip()}\n"} if id(block) in own else block for block in blocks]
 
 
-def _structured(result: Mapping[str, Any], data: ResultData, shaped: Sequence[Shaped], chosen: Channels) -> Any:
+def _structured(result: Mapping[str, Any], data: ResultData, shaped: Sequence[Shaped], chosen: ChosenChannels) -> Any:
     if not chosen.structured:
         return None
     if shaped[0].envelope.meta.not_modified:

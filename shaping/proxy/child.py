@@ -233,7 +233,7 @@ class Child:
 
     async def _read(self, reader: PipeReader, upstream: Upstream) -> None:
         async for line in reader.lines():
-            if not await upstream.received(line):
+            if not await upstream.received_line(line):
                 # Some servers print to the stream that carries the protocol; that is log, not a broken connection.
                 self.note(line)
         if await self._has_ended(_EXIT_CODE_SECONDS):

@@ -53,7 +53,7 @@ class RemoteTransport:
 
     async def deliver(self, text: bytes) -> None:
         """Handle a message from the server, on one line: outside of strings a line break is a space."""
-        await self.upstream.received(text.replace(b"\n", b" "))
+        await self.upstream.received_line(text.replace(b"\n", b" "))
 
     def unreachable(self, problem: Exception) -> ErrorDetail:
         """Describe why the server cannot be reached, without what is secret in its address."""

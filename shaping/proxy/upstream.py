@@ -161,7 +161,7 @@ class Upstream:
                 return
         await self._pass_on(message)
 
-    async def received(self, line: bytes) -> bool:
+    async def received_line(self, line: bytes) -> bool:
         """Handle a line from the server; return whether it is a message."""
         large = len(line) > _LARGE_LINE
         read = await asyncio.get_running_loop().run_in_executor(None, from_server, line) if large else from_server(line)

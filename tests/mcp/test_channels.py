@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shaping.clients import UNKNOWN_CLIENT, KnownClient
-from shaping.mcp.parts import BOTH, STRUCTURED, TEXT, Channels, decide
+from shaping.mcp.parts import BOTH, STRUCTURED, TEXT, ChosenChannels, decide
 
 CODE = KnownClient(reads="structured", code_mode=True)
 
@@ -26,7 +26,9 @@ CODE = KnownClient(reads="structured", code_mode=True)
         ("structured", KnownClient(reads="content"), False, True, STRUCTURED),
     ],
 )
-def test_the_table_of_channels(setting: Any, client: KnownClient, typed: bool, relay: bool, expected: Channels) -> None:
+def test_the_table_of_channels(
+    setting: Any, client: KnownClient, typed: bool, relay: bool, expected: ChosenChannels
+) -> None:
     assert decide(setting, client, typed=typed, relay=relay) == expected
 
 
