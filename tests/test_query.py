@@ -103,3 +103,52 @@ def test_a_search_is_paged_by_its_cursor() -> None:
     with pytest.raises(ToolError, match="number of hits before"):
         shaper.expand(ref, search="x", cursor="s5//~abc")
     shaper.close()
+
+
+@pytest.mark.parametrize(
+    ("amounts", "sql", "noted"),
+    [
+        (["1,200.50", "30", "n/a"], "SELECT sum(amount) FROM items", "amount holds text in 2 of 3 rows, as '1,200.50'"),
+        (
+            ["1,200", "3,000", "500"],
+            "SELECT avg(i.amount) FROM items i",
+            "amount holds text in 2 of 3 rows, as '1,200'",
+        ),
+        (["$12.50", "$3.00"], "SELECT total(amount) FROM items", "amount holds text in 2 of 2 rows, as '$12.50'"),
+        (["12%", "3%", "100%"], "SELECT max(amount) FROM items", "min and max compare it as text"),
+        (["1.50", "10.5", "9.25"], "SELECT max(amount) FROM items", "amount holds numbers as text"),
+        ([1, "", 3], "SELECT avg(amount) FROM items", "amount holds text in 1 of 3 rows, as ''"),
+        (["1,200", "30"], "SELECT sum(x) FROM (SELECT amount AS x FROM items)", "amount holds text in 1 of 2 rows"),
+    ],
+)
+def test_an_answer_says_that_text_was_added_up_or_compared_as_numbers(
+    amounts: list[Any], sql: str, noted: str, shaper: Shaper
+) -> None:
+    answer = shaper.query(_ref_of(amounts, shaper), sql)
+    assert noted in answer.text
+    assert "use replace and CAST" in answer.text
+    assert [warned.message for warned in answer.warnings if noted in warned.message]
+
+
+@pytest.mark.parametrize(
+    ("amounts", "sql"),
+    [
+        (["1,200", "n/a"], "SELECT sum(CAST(replace(amount, ',', '') AS REAL)) FROM items"),
+        (["1,200", "n/a"], "SELECT sum(amount = 'n/a'), max(id) FROM items"),
+        (["1,200", "n/a"], "SELECT amount, sum(id) FROM items GROUP BY amount"),
+        (["2024-01-02", "2024-11-02"], "SELECT max(amount) FROM items"),
+        (["open", "closed"], "SELECT min(amount) FROM items"),
+        (["1.5", "20", ""], "SELECT sum(amount), max(amount) FROM items"),
+    ],
+)
+def test_an_answer_without_text_among_its_numbers_has_no_note(amounts: list[Any], sql: str, shaper: Shaper) -> None:
+    answer = shaper.query(_ref_of(amounts, shaper), sql)
+    assert not answer.warnings
+    assert "warning" not in answer.text
+
+
+def _ref_of(amounts: list[Any], shaper: Shaper) -> str:
+    records = [{"id": at, "amount": amount, "url": "https://example.com/a"} for at, amount in enumerate(amounts)]
+    found = shaper.shape({"pages": 1, "items": records, "node_id": "MDU6SXNzdWUx" * 40}, tool="amounts").ref
+    assert found is not None
+    return found

@@ -18,7 +18,7 @@ from shaping.commands.storage import read_stream, streams_of
 from shaping.ledger import record_text
 from shaping.parsers import parse
 from shaping.present.expansion import present_rows
-from shaping.response import counted
+from shaping.response import TOOL_WARNING, counted
 from shaping.settings import Overrides
 from shaping.shaper import Shaper
 from shaping.store.sql import Database
@@ -95,7 +95,8 @@ def _print_page(shaped: Shaped, text: str, ref: str, *, as_json: bool) -> None:
 def _print_answer(text: str, shaped: Shaped) -> None:
     typer.echo(text)
     for warned in shaped.warnings:
-        typer.echo(str(warned), err=True)
+        if warned.code != TOOL_WARNING:  # the text has that one
+            typer.echo(str(warned), err=True)
 
 
 def _written(shaped: Shaped, *, as_json: bool) -> str:
@@ -121,7 +122,7 @@ def query(
     else:
         found = _ask_file(shaper, source, sql, max_tokens)
     if as_json:
-        print_result(found.data, [str(warned) for warned in found.warnings])
+        print_result(found.data, [warned.message for warned in found.warnings])
     else:
         _print_answer(found.text if found.data else "no rows", found)
 

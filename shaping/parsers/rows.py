@@ -57,9 +57,11 @@ def _column(cells: list[str]) -> list[Any]:
 def parse_csv(text: str) -> list[dict[str, Any]] | None:
     """Return the records of a text of separated values with a header line."""
     first = text[:10_000].split("\n", 1)[0]
-    delimiter = "\t" if "\t" in first else ","
-    if delimiter not in first:
-        return None
+    read = (_parse_separated(text, first, delimiter) for delimiter in "\t,;" if delimiter in first)
+    return next((found for found in read if found is not None), None)
+
+
+def _parse_separated(text: str, first: str, delimiter: str) -> list[dict[str, Any]] | None:
     try:
         if not are_names(next(csv.reader([first.rstrip("\r")], delimiter=delimiter, strict=True), [])):
             return None
@@ -67,7 +69,7 @@ def parse_csv(text: str) -> list[dict[str, Any]] | None:
     except csv.Error:
         return None
     names, body = rows[0], rows[1:]
-    # Prose has commas too, and a space after each.
+    # Prose has commas and semicolons too, and a space after each.
     if not body or not are_names(names) or any(cell[:1] == " " for row in rows[:9] for cell in row):
         return None
     return records(names, body)

@@ -15,7 +15,7 @@ from shaping.errors import ToolError
 from shaping.parsers import parse
 from shaping.paths import compile_fields
 from shaping.paths.rules import original
-from shaping.response import CallContext, Warned
+from shaping.response import TOOL_WARNING, CallContext, Warned
 from shaping.settings.plan import KEEP_EMPTIES, Empties
 from shaping.store.expand import expand, listed
 from shaping.store.keeper import SHAPED
@@ -158,8 +158,10 @@ class Databases:
 def present_rows(rows: Rows, plan: Plan, shape: Callable[[Plan, Any, CallContext], Shaped]) -> Shaped:
     """Shape the rows of a query: every column that was asked for, within the tool's budget."""
     more = Warned("MORE_ROWS", f"these are the first {len(rows.records):,} rows; use LIMIT, or count with SQL")
+    notes = tuple(Warned(TOOL_WARNING, note) for note in rows.notes)
     asked = replace(whole_plan(plan), max_tokens=plan.max_tokens)
-    return shape(asked, rows.records, CallContext(warnings=(more,) if rows.more else (), as_json=False))
+    warnings = (more, *notes) if rows.more else notes
+    return shape(asked, rows.records, CallContext(warnings=warnings, as_json=False))
 
 
 def present_hits(

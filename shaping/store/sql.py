@@ -12,9 +12,9 @@ from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.errors import ToolError
-from shaping.response import did_you_mean, nearest
+from shaping.response import counted, cut_end, did_you_mean, nearest
 from shaping.store.functions import add_functions
-from shaping.store.tables import SqlTable, find_tables, load, quote
+from shaping.store.tables import SqlTable, find_tables, load, quote, text_among_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -65,6 +65,10 @@ _CTE: Final = re.compile(r"(?:\bwith|\brecursive|,)\s+([A-Za-z_]\w*)\s*(?:\([^)]
 _FLAGS: Final = {"'true'": "1", "'false'": "0"}
 _IS: Final = {"=": "IS", "==": "IS", "!=": "IS NOT", "<>": "IS NOT"}
 _COMPARES: Final = frozenset({"=", "==", "!=", "<>", "<", ">", "<=", ">=", "like", "glob", "regexp"})
+_SUMS, _EXTREMES = frozenset({"sum", "total", "avg"}), frozenset({"min", "max"})
+_REWRITES: Final = frozenset({"replace", "substr", "substring", "trim", "ltrim", "rtrim"})  # text made into numbers
+_TESTS: Final = _COMPARES | {"in", "is", "not", "between"}
+_EXAMPLE: Final = 30  # characters
 _EXPLAIN: Final = re.compile(r"\s*(?:--[^\n]*\s*|/\*.*?\*/\s*)*explain\b", re.IGNORECASE | re.DOTALL)
 _SPACE: Final = re.compile(r"\s+")
 _HINT: Final = f'Ask with sql="{SCHEMA}" for the tables and columns.'
@@ -72,10 +76,11 @@ _HINT: Final = f'Ask with sql="{SCHEMA}" for the tables and columns.'
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The answer to a query: records by column name, and whether there were more of them."""
+    """The answer to a query: records by column name, whether there were more of them, and what to know about them."""
 
     records: list[dict[str, Any]]
     more: bool = False
+    notes: tuple[str, ...] = ()
 
 
 class Database:
@@ -116,7 +121,8 @@ class Database:
         self._deadline = time.monotonic() + seconds
         self._connection.set_progress_handler(lambda: time.monotonic() > self._deadline, _STEPS)
         try:
-            with closing(self._connection.execute(self._rewritten(sql))) as cursor:
+            rewritten = self._rewritten(sql)
+            with closing(self._connection.execute(rewritten)) as cursor:
                 if cursor.description is None:
                     raise _refused()
                 names = _unique(column[0] for column in cursor.description)
@@ -128,7 +134,27 @@ class Database:
         finally:
             self._connection.set_progress_handler(None, 0)
         records = [dict(zip(names, map(_plain, row), strict=True)) for row in rows[:max_rows]]
-        return Rows(records, more)
+        return Rows(records, more, tuple(self._notes(rewritten)))
+
+    def _notes(self, sql: str) -> Iterator[str]:
+        """Name the columns that a query adds up or compares as numbers and that hold text."""
+        used = _aggregated(sql)
+        named = {_last_name(token.group()).lower() for token in _TOKEN.finditer(sql)} if used else set()
+        for table in self.tables:
+            for column in table.columns if used and table.name.lower() in named else ():
+                functions = used.get(column.name.lower(), frozenset())
+                found = text_among_numbers(table, column, summed=bool(functions & _SUMS)) if functions else None
+                if found is None:
+                    continue
+                said = []
+                if functions & _SUMS and found.texts:
+                    said.append("sum, total and avg take only the digits that such a text begins with, or 0")
+                if functions & _EXTREMES and found.mostly:
+                    said.append("min and max compare it as text")
+                holds = f"text in {found.texts:,} of {counted(found.rows, 'row')}" if found.texts else "numbers as text"
+                if said:
+                    example = cut_end(found.example, _EXAMPLE)
+                    yield f"{column.name} holds {holds}, as {example!r}: {'; '.join(said)}; use replace and CAST"
 
     def _limit_values(self) -> None:
         """Bound what a query can make in memory by what there is already."""
@@ -240,6 +266,28 @@ class Database:
 
 def _last_name(text: str) -> str:
     return text.rpartition(".")[2].strip('"`')
+
+
+def _aggregated(sql: str) -> dict[str, frozenset[str]]:
+    """Find the columns that stand inside sum, avg, min or max, with these functions.
+
+    In a query with several SELECTs any name in it may be such a column under another name.
+    """
+    words = [token.group().lower() for token in _TOKEN.finditer(sql) if token.lastgroup != "text"]
+    nested = words.count("select") > 1
+    everything = _REWRITES.isdisjoint(words) and (_SUMS | _EXTREMES).intersection(words)
+    used: dict[str, frozenset[str]] = {}
+    open_calls: list[str] = []
+    for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False):
+        if word == "(":
+            open_calls.append(before)
+        elif word == ")":
+            del open_calls[-1:]
+        elif nested or (after not in _TESTS and before not in _TESTS and _REWRITES.isdisjoint(open_calls)):
+            functions = everything if nested else (_SUMS | _EXTREMES).intersection(open_calls)
+            name = _last_name(word)
+            used[name] = used.get(name, frozenset()) | frozenset(functions or ())
+    return {name: functions for name, functions in used.items() if functions}
 
 
 def _refused() -> ToolError:

@@ -20,12 +20,17 @@ _TABLES: Final = 60
 _DEEPEST: Final = 6  # lists in lists in lists: deeper ones stay JSON text
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 _DECIMAL: Final = re.compile(r"-?(?:0|[1-9]\d{0,11})(?:\.\d{1,15})?")
+_PLAIN: Final = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*")  # what SQLite reads as one number
+_WRITTEN: Final = re.compile(  # a number with separators, a sign or a unit
+    r"\s*[-+(]?\s*(?:[A-Z]{3}|[$€£¥₹])?\s*[-+]?\d+(?:[,.'\u2019_\s]\d{3})*(?:[.,]\d+)?\s*(?:[%‰$€£¥₹°]|[^\W\d_]{1,6})?\s*\)?\s*"
+)
 _WORD: Final = re.compile(r"\W+")
 _SCALARS: Final = frozenset({str, int, float, type(None)})
 _KINDS: Final = {str: "text", int: "int", float: "num", bool: "bool"}
 _SHORT: Final = frozenset({int, float, bool, type(None)})
 # Members by which a child table names its parent, where their values are unique.
 _KEYS: Final = ("id", "number", "key", "uuid", "iid", "name", "path", "sha", "slug", "login", "filename", "title")
+_COMPARED: Final = 1_000  # rows of a column that show whether it holds numbers
 # What a cut answer names of the tables inside its records.
 _LONGEST, _CHILD_COLUMNS = 110, 4
 
@@ -126,6 +131,37 @@ def load(connection: sqlite3.Connection, tables: Iterable[SqlTable]) -> None:
         marks = ", ".join("?" * len(names))
         rows = zip(*columns, strict=True)
         connection.executemany(f"INSERT INTO {quote(table.name)} VALUES ({marks})", rows)  # noqa: S608 (names are quoted, values are bound)
+
+
+@dataclass(frozen=True, slots=True)
+class TextAmongNumbers:
+    """A column of numbers that SQLite takes for text in some of its rows."""
+
+    texts: int  # rows whose text is no plain number
+    example: str
+    rows: int
+    mostly: bool  # whether at least half of its values are numbers, in whatever form
+
+
+def text_among_numbers(table: SqlTable, column: Column, *, summed: bool) -> TextAmongNumbers | None:
+    """Find text in a column of numbers, of which a sum takes the digits at its start; None where there is none.
+
+    A column of plain numbers that stand as text is found too where they differ in length, as text compares them.
+    Of a column that is only compared, the first rows are enough to see whether it holds numbers.
+    """
+    if str not in column.types or column.numeric:
+        return None
+    rows = table.rows if summed else table.rows[:_COMPARED]
+    values = [value for row in rows if (value := _value(row, column.trail)) is not None]
+    others = [value for value in values if type(value) is str and not _PLAIN.fullmatch(value)]
+    written = [value for value in others if _WRITTEN.fullmatch(value)]
+    if len(others) == len(values) and not written:
+        return None
+    if not others and len({len(str(value).partition(".")[0]) for value in values}) == 1:
+        return None
+    example = next(iter(written or others or values))
+    mostly = 2 * (len(values) - len(others) + len(written)) >= len(values)
+    return TextAmongNumbers(len(others), str(example), len(rows), mostly)
 
 
 def quote(name: str) -> str:
@@ -355,4 +391,13 @@ def _cell(value: Any) -> Any:
     return int(value) if kind is bool else to_json(value).decode()
 
 
-__all__ = ["Column", "SqlTable", "describe_tables", "find_tables", "load", "quote"]
+__all__ = [
+    "Column",
+    "SqlTable",
+    "TextAmongNumbers",
+    "describe_tables",
+    "find_tables",
+    "load",
+    "quote",
+    "text_among_numbers",
+]

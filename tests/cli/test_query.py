@@ -24,6 +24,7 @@ ISSUES = [{"id": n, "state": "open" if n % 2 else "closed", "user": {"login": "a
         ("issues.json", json.dumps(ISSUES)),
         ("issues.jsonl", "\n".join(json.dumps(one) for one in ISSUES)),
         ("issues.csv", "id,state\n" + "\n".join(f"{one['id']},{one['state']}" for one in ISSUES)),
+        ("semicolons.csv", "id;state\n" + "\n".join(f"{one['id']};{one['state']}" for one in ISSUES)),
         ("result.json", json.dumps({"content": [{"type": "text", "text": json.dumps(ISSUES)}]})),
     ],
 )
@@ -85,3 +86,10 @@ def test_a_text_without_records_is_refused(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("Dear Ada,\nall is well.\n")
     done = run(str(tmp_path / "letter.txt"), "SELECT 1")
     assert (done.exit_code, "holds no records" in done.output) == (1, True)
+
+
+def test_a_sum_over_text_is_printed_with_a_line_that_says_so(tmp_path: Path) -> None:
+    (tmp_path / "sales.csv").write_text('id,amount\n1,"1,200.50"\n2,30\n3,n/a\n')
+    done = run(str(tmp_path / "sales.csv"), "SELECT sum(amount) AS s FROM items")
+    assert done.stdout.splitlines()[0] == '[{"s":31.0}]'
+    assert done.output.count("amount holds text in 2 of 3 rows, as '1,200.50'") == 1

@@ -33,6 +33,7 @@ PIPS = "Package    Version\n---------- -------\ntyper      0.29.0\nx          1\
         ('{\n "a": 1\n}\n{\n "a": 2\n}\n', Parsed([{"a": 1}, {"a": 2}], "lines")),
         ("a,b\n1,2\n", Parsed([{"a": 1, "b": 2}], "csv")),
         ('name,size\n"x, y",007\nz,08', Parsed([{"name": "x, y", "size": "007"}, {"name": "z", "size": "08"}], "csv")),
+        ("id;price\n1;3,50\n2;n/a", Parsed([{"id": 1, "price": "3,50"}, {"id": 2, "price": "n/a"}], "csv")),
         ("id\tpart\n1\t0.5\n2\t0.25\n", Parsed([{"id": 1, "part": 0.5}, {"id": 2, "part": 0.25}], "csv")),
         (
             PODS,
