@@ -247,7 +247,15 @@ def _one_list(parts: Sequence[DataPart]) -> bool:
 
 def _text_part(index: int, text: str) -> DataPart:
     data, compact_json = _read(text)
-    return _prose(index, text) if data is _MISSING else DataPart(data, (index,), compact_json=compact_json)
+    if data is _MISSING:
+        return _prose(index, text)
+    # The Shaper reads a log in JSON lines itself: one that is cut keeps its errors, as a text.
+    return DataPart(text if _is_log(text, data) else data, (index,), compact_json=compact_json)
+
+
+def _is_log(text: str, data: Any) -> bool:
+    lines = text.lstrip()[:1] == "{" and isinstance(data, list) and data
+    return bool(lines) and isinstance(data[0], dict) and "level" in data[0]
 
 
 def _to_the_letter(index: int, text: str) -> DataPart:

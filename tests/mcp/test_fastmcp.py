@@ -416,3 +416,41 @@ async def test_what_a_decorated_tool_answers_is_wrapped_once_in_any_two_dialects
     assert error is not None
     assert (error.code, error.message, error.details, error.extensions) == ("NOT_FOUND", "no such file", None, None)
     assert error.http in {404, None}
+
+
+@pytest.mark.parametrize("dialect", ["none", "lean", "flat", "invariant", "sourced"])
+@pytest.mark.parametrize("text", ['{"a": 1}', '[{"a": 1}]', '{"a": 1}\n{"a": 2}', "words"])
+async def test_a_text_that_a_tool_returns_fits_its_schema_in_every_dialect(dialect: Any, text: str) -> None:
+    made: FastMCP[Any] = FastMCP("s", middleware=[ShapingMiddleware({"global": {"dialect": dialect}})])
+
+    @made.tool
+    def told() -> str:
+        return text
+
+    async with Client(made) as client:
+        await client.list_tools()
+        answer = await client.call_tool("told", {})  # raises where the answer does not fit
+    value = (answer.structured_content or {})["result"]
+    assert isinstance(value, str) == (dialect == "none")
+    if dialect in {"lean", "invariant", "sourced"} and text.startswith("[") and isinstance(value, dict):
+        assert value["data"] == [{"a": 1}]
+
+
+@pytest.mark.parametrize("typed", [True, False])
+async def test_a_log_in_json_lines_that_is_cut_keeps_its_errors(typed: bool) -> None:
+    made: FastMCP[Any] = FastMCP("s", middleware=[ShapingMiddleware({"global": {"max_tokens": 3_000}})])
+    wrong = {700, 1_400}
+    rows = [
+        {"level": "error", "msg": f"disk {n} is full"} if n in wrong else {"level": "info", "msg": f"step {n} is done"}
+        for n in range(2_000)
+    ]
+
+    def log() -> str:
+        return "\n".join(map(json.dumps, rows))
+
+    made.tool(log) if typed else made.tool(log, output_schema=None)
+    async with Client(made) as client:
+        answer = await client.call_tool("log", {})
+    said: Any = answer.content[0]
+    assert exact(said.text) < 3_100
+    assert all(f"disk {n} is full" in said.text for n in wrong)
