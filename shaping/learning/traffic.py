@@ -78,7 +78,7 @@ class ToolCall:
             return [_data_in(self.result)]
         if self.failed:
             return []
-        return [_data_in(part.value) if part.prose else part.value for part in read_result(self.result).parts]
+        return [_data_in(part.value) for part in read_result(self.result).parts]
 
     def text_before(self) -> str:
         """Return what the model reads of the call without shaping."""
