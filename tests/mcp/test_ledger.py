@@ -68,7 +68,13 @@ def text_of(result: Any) -> str:
 def expanded_in_a_terminal(tmp_path: Path, *words: str) -> str:
     command = [sys.executable, "-m", "shaping", "expand", *words]
     environ = {**os.environ, "SHAPING_LEDGER": str(tmp_path / "ledger.sqlite")}
-    return subprocess.run(command, env=environ, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=120).stdout
+
+
+def definition_tokens(tool: Any) -> int:
+    """Count the definition of a tool as a client shows it to its model."""
+    shown = {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
+    return exact(json.dumps(shown, separators=(",", ":")))
 
 
 def our_lines(text: str) -> list[str]:
@@ -95,8 +101,7 @@ async def test_totals_equal_a_recount_from_both_sides_of_the_proxy(tmp_path: Pat
     before = sum(exact(text_of(result)) for result in sent_by_server(tmp_path))
     after = sum(exact(text_of(result)) for result in (*got, *asked))
     (own,) = [tool for tool in tools if tool.name == "shaping_expand"]
-    shown = {"name": own.name, "description": own.description, "inputSchema": own.input_schema}
-    definition = exact(json.dumps(shown, separators=(",", ":")))
+    definition = definition_tokens(own)
     found = entries(tmp_path)
     total = add_up(found)
     assert (total.before, total.after, total.error) == (before, after + definition, 0.0)
@@ -141,6 +146,7 @@ async def test_three_servers_behind_one_proxy_are_recorded_by_their_names(tmp_pa
     listed = {name: {"command": sys.executable, "args": [str(SERVER)]} for name in names}
     (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": listed}))
     async with client_of(tmp_path, "Zed", ("--servers", str(tmp_path / "servers.json"))) as client:
+        (own,) = [tool for tool in await client.list_tools() if tool.name == "shaping_expand"]
         got = [await client.call_tool(f"{name}_records", {"count": 8 + at}) for at, name in enumerate(names)]
         refs = [ref for result in got for ref in re.findall(r"ref=(r_\w+)", text_of(result))]
         asked = [await client.call_tool("shaping_expand", {"ref": ref, "path": "[0:2]"}) for ref in refs]
@@ -155,6 +161,9 @@ async def test_three_servers_behind_one_proxy_are_recorded_by_their_names(tmp_pa
     assert [(entry.before, entry.after, entry.added) for entry in back] == [
         (0, exact(text_of(result)), exact(text_of(result))) for result in asked
     ]
+    total = add_up(entries(tmp_path))
+    assert total.before == sum(exact(text_of(result)) for result in sent_by_server(tmp_path))
+    assert total.after == sum(exact(text_of(result)) for result in (*got, *asked)) + definition_tokens(own)
 
 
 async def test_a_result_that_the_client_would_have_cut_counts_as_it_would_have_shown_it(tmp_path: Path) -> None:
