@@ -71,8 +71,14 @@ def expand(
         _print_answer(text, shaped)
     server, _, tool = shaped.plan.tool.rpartition("/")
     # What `shaping shape` keeps is of no tool, and no call of the ledger; in a terminal a person reads, and no model.
-    if tool and not sys.stdout.isatty():
+    if tool and not sys.stdout.isatty() and _is_of_command(shaper, ref):
         record_text(tool, "", text, kind="expand" if sql is None else "query", server=server)
+
+
+def _is_of_command(shaper: Shaper, ref: str) -> bool:
+    """Return whether a command or a hook kept a ref; models expand those of servers by a tool, not in a shell."""
+    stored = shaper.keeper("command").get(ref)
+    return stored is not None and stored.meta.get("surface") == "command"
 
 
 def _print_bytes(shaper: Shaper, ref: str, name: str) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from shaping import Shaper
 from shaping.cli.app import build
 from shaping.ledger import LedgerDatabase, LedgerEntry
 
@@ -122,3 +123,17 @@ def test_what_a_person_expands_is_no_call_of_the_model(home: dict[str, str], exp
     assert "777" in expand(home, "expand", told["meta"]["ref"], "stdout")
     assert json.loads(shaping(home, "last", "--json"))["data"] == json.loads(before)["data"]
     assert json.loads(shaping(home, "stats", "--json"))["data"]["total"]["expansions"] == counted
+
+
+def test_what_is_expanded_in_a_shell_of_a_server_is_no_call_of_the_model(
+    home: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", home["XDG_CACHE_HOME"])
+    config = {"global": {"max_tokens": 60}, "store": {"kind": "sqlite"}}
+    rows = [{"id": number, "name": f"person {number}"} for number in range(500)]
+    shaper = Shaper(config, expandable=True)
+    ref = shaper.shape(rows, tool="hr/list_people", surface="mcp").envelope.meta.ref
+    shaper.close()
+    assert ref is not None
+    assert "person 400" in in_shell(home, "expand", ref, "[400]")
+    assert json.loads(shaping(home, "stats", "--json"))["data"]["total"]["expansions"] == 0
