@@ -141,8 +141,9 @@ ABOUT_CHOICES: Final = (
 )
 ABOUT_COMMANDS: Final = (
     "Exit codes: 0 done, 1 the job failed or found problems, 2 the command was called wrongly; `shaping expand` "
-    "exits with 5 where nothing is at a ref or a path, and `shaping run` as its command does, or with 125 where "
-    "it failed itself. Every command takes `--json`."
+    "exits with 5 where nothing is at a ref or a path, and `shaping run` as its command does, or with 124 (ended "
+    "by --timeout), 125 (shaping itself failed), 126 (may not be run) or 127 (no such program). Every command takes "
+    "`--json`."
 )
 ABOUT_CODES: Final = (
     "What a program can branch on. `retryable` is for a call without side effects; the exit code is the "

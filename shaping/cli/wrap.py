@@ -300,9 +300,9 @@ def _data(results: list[Rewritten]) -> dict[str, Any]:
 
 def _report(file: Path, result: Rewritten, done: str) -> None:
     for name in result.changed:
-        _say(f"{done}: {name}")
+        _say(f"{done}: {name} in {file}")
     for name, reason in result.left:
-        _say(f"left: {name} ({reason})")
+        _say(f"left: {name} ({reason}) in {file}")
     if not result.changed and not result.left:
         _say(f"there is no MCP server in {file}: expected mcpServers, servers, context_servers, mcp or mcp_servers")
     for address in result.signing_in:

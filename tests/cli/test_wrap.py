@@ -362,6 +362,9 @@ def test_a_clients_name_stands_for_the_users_own_files_and_names_those_of_a_repo
     both = run("wrap", "--client", "claude-code")
     assert f"to wrap it too: shaping wrap {file}" in both.stderr
     assert (both.exit_code, b"proxy" in own.read_bytes(), file.read_bytes()) == (0, True, ORIGINAL)
+    undone = run("unwrap", "--client", "claude-code").stderr
+    assert f"unwrapped: a in {own}\n" in undone
+    assert f"left: a (not wrapped) in {file}\n" in undone
 
 
 def test_commands_of_a_repositorys_file_run_only_where_the_file_is_named(
