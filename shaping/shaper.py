@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shaping.cleaning import CleaningError, clean, data_in, envelope_in, log_fault, misspelt
 from shaping.cleaning.call import clean_call, clean_envelope
 from shaping.envelope import Envelope
-from shaping.parsers import head_of
-from shaping.present import left_alone, observed, present, unshaped, untouched
+from shaping.present import left_alone, observed, present, present_whole, unshaped, untouched
 from shaping.present.expansion import Databases, expanded_page, present_hits, present_rows
 from shaping.response import CallContext, Facts, Shaped, ShapedDict, ShapedList, Warned, required
 from shaping.settings.context import PlanChooser
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from shaping.errors import ErrorDetail
+    from shaping.parsers import Parsed
     from shaping.settings import Overrides, Plan, Surface
     from shaping.settings.model import Channels
     from shaping.store import Store
@@ -134,7 +134,7 @@ class Shaper(PlanChooser):
         started = perf_counter() if plan.debug else 0.0
         given = value
         try:
-            value, plan, call = _read(value, plan, call)
+            value, plan, call, is_log = _read(value, plan, call)
             cleaned = clean(value, plan, call)
             for warned in cleaned.warnings:
                 if warned.code == "UNREADABLE_TEXT":
@@ -144,10 +144,11 @@ class Shaper(PlanChooser):
             value = value if cleaned.original is None else cleaned.original
             self._look_for_fields(value, plan)
             took = {"clean": round((perf_counter() - started) * 1000, 3)} if plan.debug else {}
-            shaped = present(cleaned, plan, call, self.facts, self._originals, timings=took)
+            if not is_log:
+                return present(cleaned, plan, call, self.facts, self._originals, timings=took)
             # A list is cut at its end; a text that is cut keeps the lines that report errors.
-            as_text = shaped.truncated and type(given) is str and _is_log(given, plan)
-            return self._shape(replace(plan, parse=()), given, call) if as_text else shaped
+            whole = present_whole(cleaned, plan, call, self.facts, self._originals, timings=took)
+            return whole or self._shape(replace(plan, parse=()), given, call)
         except CleaningError as fault:
             return unshaped(fault.original, plan, call, fault.cause)
         except Exception as fault:  # noqa: BLE001 (a fault of ours, whatever it is, must not cost the tool's answer)
@@ -241,8 +242,9 @@ class Shaper(PlanChooser):
             self._databases.close()
 
 
-def _read(value: Any, plan: Plan, call: CallContext) -> tuple[Any, Plan, CallContext]:
-    """Read what a tool answered: the data of an envelope or of a text, and what is said about the call."""
+def _read(value: Any, plan: Plan, call: CallContext) -> tuple[Any, Plan, CallContext, bool]:
+    """Read what a tool answered: the data of an envelope or of a text, what is said about the call, whether it logs."""
+    is_log = False
     if type(value) is dict and call.page is None and call.source is None:
         value, plan = envelope_in(value, plan)
     if isinstance(value, Envelope):
@@ -252,11 +254,9 @@ def _read(value: Any, plan: Plan, call: CallContext) -> tuple[Any, Plan, CallCon
         value = value.data
     if type(value) is str and call.page is None and (parsed := data_in(value, plan)) is not None:
         call, value = replace(call, text_before=call.text_before or partial(str, value)), parsed.value
-    return value, plan, clean_call(call, plan)
+        is_log = plan.fields is None and _is_log(parsed)
+    return value, plan, clean_call(call, plan), is_log
 
 
-def _is_log(text: str, plan: Plan) -> bool:
-    """Return whether a text is read as the records of a log, and no rule asks for their fields."""
-    if plan.fields is not None or (parsed := data_in(head_of(text), plan)) is None:
-        return False
+def _is_log(parsed: Parsed) -> bool:
     return parsed.format == "log" or (parsed.format == "lines" and "level" in parsed.value[0])

@@ -337,7 +337,7 @@ def quieten(value: Any, plan: Plan, arguments: frozenset[str], written: bytes | 
         return value, StepNotes(written=written)
     from shaping.noise import reduce  # noqa: PLC0415 (loaded with the first large value: costs 20 ms)
 
-    quiet, omissions = reduce(value, plan.noise, arguments=arguments)
+    quiet, omissions = reduce(value, plan.noise, arguments=arguments, parses=bool(plan.parse))
     left = written if quiet is value else orjson.dumps(quiet)
     if len(written) - len(left) <= NOTICE:
         return value, StepNotes(written=written)

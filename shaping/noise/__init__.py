@@ -39,10 +39,15 @@ def reduce(
     *,
     arguments: frozenset[str] = frozenset(),
     rules: Sequence[NoiseRule] = RULES,
+    parses: bool = True,
 ) -> tuple[Json, list[Omission]]:
-    """Return a payload without its noise, and what was left out; the same object where there was none."""
+    """Return a payload without its noise, and what was left out; the same object where there was none.
+
+    A text that holds data is written as data is, unless nothing `parses` it.
+    """
     if type(value) is str:
-        return _reduce_string(value, groups, arguments)
+        reduce_string = _reduce_string if parses else reduce_text
+        return reduce_string(value, groups, arguments=arguments)
     chosen = [rule for rule in rules if rule.group in groups]
     if not chosen:
         return value, []
@@ -160,7 +165,7 @@ def _path(steps: Steps) -> str:
     return path
 
 
-def _reduce_string(text: str, groups: Collection[str], arguments: frozenset[str]) -> tuple[Json, list[Omission]]:
+def _reduce_string(text: str, groups: Collection[str], *, arguments: frozenset[str]) -> tuple[Json, list[Omission]]:
     """Return a text without noise; a text that holds data is written as data is, where that is worth it."""
     if not groups or is_diff(text):
         return reduce_text(text, groups, arguments=arguments)

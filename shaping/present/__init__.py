@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.budget import Budget, Fitted, fit_value
+from shaping.budget import Budget, Fitted, count_near, fit_value
 from shaping.cleaning import WITHHELD, fail_safe, log_fault, scrub_warning, with_absent
 from shaping.cleaning.call import clean_error
 from shaping.envelope import local_envelope
@@ -40,6 +40,8 @@ _ENVELOPE = 256
 _CLOSE, _SHORTER = 0.8, 0.8
 # Bytes of JSON that cost more than anything that is said of a cut.
 _SAID = 4000
+# Bytes of JSON for each token of a budget, of which no form of it is that small; tokens of the line that tells a ref.
+_WRITTEN, _REF_LINE = 40, 80
 
 
 def present(
@@ -52,16 +54,64 @@ def present(
     timings: Mapping[str, float],
 ) -> Shaped:
     """Wrap cleaned data, and cut it where its text would be over the plan's budget."""
-    original = Original(cleaned, plan, call, call.owner or facts.session_id, store)
-    if original.keeps_absent:
-        cleaned = with_absent(cleaned, plan)
-        original = replace(original, cleaned=cleaned)
-    response = Presented(plan, call, facts, cleaned, original, Fitted(cleaned.value), timings=timings)
-    if not _surely_fits(cleaned, plan):
+    response = _whole(cleaned, plan, call, facts, store, timings=timings)
+    if not _surely_fits(response.cleaned, plan):
         cut = _fit(response)
         response = response if _is_dearer(cut, response) else _with_file(cut)
     response.value  # noqa: B018 (wrapped now, so that a fault is met here and not by the reader)
     return response
+
+
+def present_whole(
+    cleaned: Cleaned,
+    plan: Plan,
+    call: CallContext,
+    facts: Facts,
+    store: Originals,
+    *,
+    timings: Mapping[str, float],
+) -> Shaped | None:
+    """Wrap cleaned data; None, with nothing kept and no file written, where a budget would cut it."""
+    response = _whole(cleaned, plan, call, facts, store, timings=timings)
+    if not _surely_fits(response.cleaned, plan) and not _fits_whole(response):
+        return None
+    response.value  # noqa: B018 (wrapped now, so that a fault is met here and not by the reader)
+    return response
+
+
+def _whole(
+    cleaned: Cleaned,
+    plan: Plan,
+    call: CallContext,
+    facts: Facts,
+    store: Originals,
+    *,
+    timings: Mapping[str, float],
+) -> Presented:
+    original = Original(cleaned, plan, call, call.owner or facts.session_id, store)
+    if original.keeps_absent:
+        cleaned = with_absent(cleaned, plan)
+        original = replace(original, cleaned=cleaned)
+    return Presented(plan, call, facts, cleaned, original, Fitted(cleaned.value), timings=timings)
+
+
+def _fits_whole(whole: Presented) -> bool:
+    """Whether all of an answer is within its budget, written as it would go out and counted."""
+    plan, value, most = whole.plan, whole.cleaned.value, whole.plan.max_tokens
+    if fit_value(value, Budget(None, plan.max_items, plan.max_string), _no_text, len).value is not value:
+        return False
+    if most is None:
+        return True
+    if (whole.cleaned.size or 0) > most * _WRITTEN:
+        return False
+    if whole.says_ref:  # to write the line that tells it would keep what it names
+        whole, most = replace(whole, facts=replace(whole.facts, expandable=False)), most - _REF_LINE
+    exact, renders = counter(plan.tokenizer).exact, (_text, _as_json) if whole.call.as_json else (_text,)
+    return all(count_near(render(whole), most, exact) <= most for render in renders)
+
+
+def _no_text(_: Fitted) -> str:
+    return ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

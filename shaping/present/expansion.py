@@ -40,7 +40,7 @@ _AS_THEY_ARE = ("profile", "noise", "encoding", "lossless", "max_string")
 def about_pages(plan: Plan, fields: FieldPlan | None, call: CallContext) -> dict[str, str]:
     """Write down by which choices a response was shaped."""
     paths = None if fields is None else (fields.include, fields.exclude, dict(fields.rename))
-    said = {name: getattr(plan, name) for name in _AS_THEY_ARE}
+    said = {name: getattr(plan, name) for name in _AS_THEY_ARE} | {"as_text": not plan.parse}
     said |= {"fields": paths, "prune": asdict(plan.empties), "arguments": sorted(call.arguments)}
     return {"plan": orjson.dumps(said).decode()}
 
@@ -53,7 +53,8 @@ def first_page_plan(now: Plan, meta: Mapping[str, str]) -> tuple[Plan, frozenset
     empties = {**said["prune"], "default_values": tuple(map(tuple, said["prune"]["default_values"]))}
     fields = None if said["fields"] is None else compile_fields(*said["fields"])
     choices = {name: said[name] for name in _AS_THEY_ARE} | {"noise": tuple(said["noise"])}
-    plan = replace(now, fields=fields, error_fields=fields, empties=Empties(**empties), **choices)
+    parse = () if said.get("as_text") else now.parse
+    plan = replace(now, fields=fields, error_fields=fields, empties=Empties(**empties), parse=parse, **choices)
     return plan, frozenset(said["arguments"])
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shaping import Shaper
+from shaping.parsers import parse_if_cheaper
 from shaping.parsers.sections import LogLines, sections_of
+from shaping.store.backends import MemoryStore
 
 SHAPING = str(Path(sys.executable).with_name("shaping"))
 LOG = [
@@ -95,3 +99,55 @@ def test_levels_in_members_of_a_line_are_known() -> None:
 @pytest.mark.parametrize("lines", [[str(n) for n in range(99)], ["a word"] * 9, [], ["---", "===", "# A title"]])
 def test_any_other_text_has_no_sections(lines: list[Any]) -> None:
     assert sections_of(lines) is None
+
+
+WORDS = ("alpha", "beta", "gamma", "delta", "eps", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu")
+DICE = random.Random(3)  # noqa: S311 (the same in every run)
+SERVICES = "".join(
+    f"2026-01-01 10:{n // 60:02}:{n % 60:02},120 {'ERROR' if n % 97 == 0 else 'INFO'} "
+    f"com.example.service.{DICE.choice(WORDS)}: {' '.join(DICE.choices(WORDS, k=DICE.randint(1, 3)))}\n"
+    for n in range(900)
+)
+
+
+def test_a_log_that_would_be_rows_is_cut_to_whole_lines_of_its_own_and_its_pages_go_on_where_it_ends() -> None:
+    parsed = parse_if_cheaper(SERVICES)
+    assert parsed is not None
+    assert parsed.format == "log"
+    shaper = Shaper({"global": {"max_tokens": 500, "dialect": "none"}}, expandable=True)
+    page = shaper.shape(SERVICES, tool="read", surface="mcp")
+    ref = page.ref
+    assert ref is not None
+    shown = page.text.removesuffix(page.notice).split("\n")
+    assert {line for line in shown if line and not line.startswith("…")} <= set(SERVICES.split("\n"))
+    assert [line for line in SERVICES.split("\n") if " ERROR " in line and line not in shown] == []
+    first, _, _ = page.value.partition("…")
+    texts = [first]
+    while page.cursor is not None:
+        page = shaper.expand(ref, cursor=page.cursor, max_tokens=20_000, surface="mcp")
+        texts.append(page.value)
+    assert "".join(texts) == SERVICES
+
+
+class Counting(MemoryStore):
+    """A store that knows how often it was written to."""
+
+    def __init__(self) -> None:
+        super().__init__(10_000_000)
+        self.refs: list[str] = []
+
+    def put(self, ref: str, payload: bytes, *, meta: Mapping[str, str], ttl: float) -> None:
+        self.refs.append(ref)
+        super().put(ref, payload, meta=meta, ttl=ttl)
+
+
+@pytest.mark.parametrize("overflow", ["file", "ref"])
+def test_a_log_that_is_cut_is_kept_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overflow: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = Counting()
+    shaper = Shaper({"global": {"max_tokens": 500, "overflow": overflow}}, expandable=True, store=store)
+    shaped = shaper.shape(SERVICES, tool="read", surface="mcp")
+    shaper.close()
+    assert shaped.truncated
+    assert len(list((tmp_path / "cache").rglob("read-*"))) == (overflow == "file")
+    assert store.refs == [ref for ref in [shaped.ref] if ref]
