@@ -149,7 +149,7 @@ def _name_of(function: Any) -> str:
 class DecoratedCall:
     """One call of a decorated function: the tool's notes, its result or error, and the shaped answer."""
 
-    __slots__ = ("error", "etag", "nested", "notes", "result", "running", "tool")
+    __slots__ = ("error", "etag", "iterates", "nested", "notes", "result", "running", "tool")
 
     def __init__(self, tool: DecoratedTool, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> None:
         self.tool = tool
@@ -157,6 +157,7 @@ class DecoratedCall:
         self.notes = CallNotes()
         self.nested = _RUNNING.get()
         self.result: Any = None
+        self.iterates = False  # whether the answer is an iterator, as the result of a tool that is left alone was
         self.error: Exception | None = None
 
     def __enter__(self) -> Self:
@@ -176,8 +177,10 @@ class DecoratedCall:
 
     def set_result(self, result: Any) -> None:
         """Set what the function returned; an iterator is read here, so that its exception is this tool's error."""
-        reads = hasattr(type(result), "__next__") and self.tool.shaper.mode == "on"
-        self.result = list(result) if reads else result
+        self.result = result
+        if hasattr(type(result), "__next__") and self.tool.shaper.mode == "on":
+            self.iterates = self.tool.form == "envelope" and not self.tool.plan().enabled
+            self.result = list(result)
 
     def answer(self) -> Any:
         """Shape what the function returned, or why it failed."""
@@ -196,6 +199,8 @@ class DecoratedCall:
         shaped = self._shape(result)
         if shaped.failed:
             return self._failed(shaped, None)
+        if self.iterates and type(shaped.value) is list:
+            return iter(shaped.value)
         return marked(shaped, result) if tool.form == "envelope" else shaped.text
 
     def _failure(self, error: Exception) -> Any:
@@ -300,15 +305,20 @@ def _coroutine(function: Callable[..., Awaitable[Any]], tool: DecoratedTool) -> 
 def _generator(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..., Generator[Any, Any, Any]]:
     def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         items: Any = function(*args, **kwargs)
-        sent = None
+        resume, thrown = functools.partial(next, items), None
         try:
             while True:
                 with DecoratedCall(tool, args, kwargs) as decorated_call:
                     try:
-                        decorated_call.set_result(next(items) if sent is None else items.send(sent))
+                        decorated_call.set_result(resume())
                     except StopIteration as end:
                         return end.value
-                sent = yield decorated_call.answer()
+                if thrown is not None and decorated_call.error is thrown:
+                    raise thrown
+                try:
+                    resume = functools.partial(items.send, (yield decorated_call.answer()))
+                except Exception as error:  # noqa: BLE001 (what a caller throws in is the function's to catch)
+                    resume, thrown = functools.partial(items.throw, error), error
                 if decorated_call.error is not None:
                     return None
         finally:
@@ -320,15 +330,20 @@ def _generator(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..
 def _async_generator(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..., AsyncGenerator[Any, Any]]:
     async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         items: Any = function(*args, **kwargs)
-        sent = None
+        resume, thrown = functools.partial(anext, items), None
         try:
             while True:
                 with DecoratedCall(tool, args, kwargs) as decorated_call:
                     try:
-                        decorated_call.set_result(await (anext(items) if sent is None else items.asend(sent)))
+                        decorated_call.set_result(await resume())
                     except StopAsyncIteration:
                         return
-                sent = yield decorated_call.answer()
+                if thrown is not None and decorated_call.error is thrown:
+                    raise thrown
+                try:
+                    resume = functools.partial(items.asend, (yield decorated_call.answer()))
+                except Exception as error:  # noqa: BLE001 (what a caller throws in is the function's to catch)
+                    resume, thrown = functools.partial(items.athrow, error), error
                 if decorated_call.error is not None:
                     return
         finally:

@@ -411,6 +411,41 @@ def test_what_is_sent_into_an_async_generator_arrives() -> None:
     assert asyncio.run(run()) == ({"data": 1}, {"data": "hello"})
 
 
+def test_what_is_thrown_into_a_generator_is_its_own_to_catch_and_else_comes_out() -> None:
+    @shape(config={})
+    def talk() -> Generator[Any, Any, None]:
+        try:
+            yield 1
+        except KeyError:
+            yield "caught"
+
+    items = talk()
+    next(items)
+    assert items.throw(KeyError("x")) == {"data": "caught"}
+    items = talk()
+    next(items)
+    with pytest.raises(ValueError, match="mine"):
+        items.throw(ValueError("mine"))
+
+
+def test_what_is_thrown_into_an_async_generator_is_its_own_to_catch_and_else_comes_out() -> None:
+    @shape(config={})
+    async def talk() -> AsyncGenerator[Any, Any]:
+        try:
+            yield 1
+        except KeyError:
+            yield "caught"
+
+    async def run(error: Exception) -> Any:
+        items: Any = talk()
+        await anext(items)
+        return await items.athrow(error)
+
+    assert asyncio.run(run(KeyError("x"))) == {"data": "caught"}
+    with pytest.raises(ValueError, match="mine"):
+        asyncio.run(run(ValueError("mine")))
+
+
 def test_an_answer_can_be_copied_and_pickled_as_plain_data() -> None:
     @shape(config={"tool_overrides": {"rows": {"dialect": "none"}}}, tool="rows")
     def rows() -> list[Any]:

@@ -45,6 +45,16 @@ def test_secrets_and_private_fields_do_not_pass() -> None:
     assert shaper.shape(iter([ROW]), tool="rows").value == [KEPT]
 
 
+def test_an_iterator_that_a_decorated_function_returns_stays_one_without_its_secrets() -> None:
+    @shape(config=OPEN, tool="rows")
+    def rows() -> Any:
+        return iter([{"id": 1, "note": TOKEN}, {"id": 2}])
+
+    found = rows()
+    assert next(found) == {"id": 1, "note": "[redacted:github-token]"}
+    assert list(found) == [{"id": 2}]
+
+
 @pytest.mark.parametrize("variable", [{"SHAPING_DEBUG": "1"}, {"SHAPING_PROFILE": "standard"}])
 def test_a_profile_that_is_chosen_changes_nothing(variable: dict[str, str]) -> None:
     rows = [ROW]
