@@ -315,8 +315,9 @@ def _generator(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..
                         return end.value
                 if thrown is not None and decorated_call.error is thrown:
                     raise thrown
+                answer = decorated_call.answer()
                 try:
-                    resume = functools.partial(items.send, (yield decorated_call.answer()))
+                    resume = functools.partial(items.send, (yield answer))
                 except Exception as error:  # noqa: BLE001 (what a caller throws in is the function's to catch)
                     resume, thrown = functools.partial(items.throw, error), error
                 if decorated_call.error is not None:
@@ -340,8 +341,9 @@ def _async_generator(function: Callable[..., Any], tool: DecoratedTool) -> Calla
                         return
                 if thrown is not None and decorated_call.error is thrown:
                     raise thrown
+                answer = decorated_call.answer()
                 try:
-                    resume = functools.partial(items.asend, (yield decorated_call.answer()))
+                    resume = functools.partial(items.asend, (yield answer))
                 except Exception as error:  # noqa: BLE001 (what a caller throws in is the function's to catch)
                     resume, thrown = functools.partial(items.athrow, error), error
                 if decorated_call.error is not None:

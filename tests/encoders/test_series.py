@@ -9,6 +9,7 @@ import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from shaping import Shaper
 from shaping.encoders.table import decode, encode
 from shaping.encoders.table.header import TableError
 
@@ -141,3 +142,10 @@ def test_rows_without_names_are_a_table_of_the_names_beside_them() -> None:
     assert encode({"rows": rows}).splitlines()[0] == "rows[60] lists of {1,2,3,4}:"
     for each in ({"rows": rows}, rows, {"headers": ["a.b", "c,d", '"', "x{"], "rows": rows}):
         assert decode(encode(each)) == each
+
+
+def test_a_list_that_is_all_of_an_answer_is_written_in_runs_and_not_cut() -> None:
+    values = ["who email", *["a b"] * 12_500]
+    shaped = Shaper({}).shape(values, tool="t")
+    assert (shaped.text, shaped.truncated) == ('[12501] in runs: "who email","a b" x12500', False)
+    assert decode(shaped.text) == values

@@ -88,7 +88,7 @@ def _list(label: str, value: list[Json], context: TableContext, indent: int, nam
     if len(value) == 1 and type(value[0]) is dict:
         return _object(f"{label}{ONLY}", value[0], context, indent)
     if len(value) < 2 or set(map(type, value)) != {dict}:
-        found = write_series(value) if label else None
+        found = write_series(value)
         if found:
             return [f"{' ' * indent}{label}{found}"]
         return _rows(label, value, context, indent, names) or write_lists(label, value, indent)
