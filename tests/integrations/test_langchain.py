@@ -13,6 +13,8 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
 
 from shaping import Shaper, ToolError, shape
@@ -147,6 +149,15 @@ def test_a_failure_under_the_decorator_is_raised_with_its_code_and_repeated(shap
     message = next(message for message in out["messages"] if isinstance(message, ToolMessage))
     assert message.status == "error"
     assert "2 attempts" in message.content
+
+
+def test_a_tool_node_of_ones_own_is_shaped(shaper: Shaper, read_over_mcp: str) -> None:
+    shaping = LangChainShaping(shaper=shaper)
+    node = ToolNode([list_issues], wrap_tool_call=shaping.wrap_tool_call, awrap_tool_call=shaping.awrap_tool_call)
+    graph = StateGraph(MessagesState).add_node("tools", node).add_edge(START, "tools").compile()
+    call = AIMessage("", tool_calls=[{"name": "list_issues", "args": {"repo": "a"}, "id": "1"}])
+    assert graph.invoke({"messages": [call]})["messages"][-1].content == read_over_mcp
+    assert asyncio.run(graph.ainvoke({"messages": [call]}))["messages"][-1].content == read_over_mcp
 
 
 def test_a_call_is_entered_in_the_ledger(shaper: Shaper, entered: Callable[[], Any]) -> None:
