@@ -112,9 +112,10 @@ def _print_shaped(
     # These are for whoever writes the config, so they are no part of what the model would read.
     misconfigured = () if kept or plan.fields is None else _unmatched(data, plan.fields.include, plan)
     if as_json:
-        print_result(
-            shaped.data, [str(warning) for warning in (*shaped.warnings, *misconfigured)], **_meta(shaped, before)
-        )
+        # Where the tool's own text goes to the model, nothing is left out of it.
+        whole_data = _is_whole(shaped.text, data)
+        warnings = [str(warning) for warning in (*shaped.warnings, *misconfigured)]
+        print_result(data if whole_data else shaped.data, warnings, **_meta(shaped, before, whole=whole_data))
         return
     # What is missing is said on standard error, nulls and empties included.
     noise = noise_notice(shaped) if isinstance(shaped, Presented) else ""
@@ -170,10 +171,10 @@ def _warn(warnings: Iterable[Warned]) -> None:
         typer.echo(f"warning: {warning}", err=True)
 
 
-def _meta(shaped: Shaped, before: int) -> dict[str, Any]:
+def _meta(shaped: Shaped, before: int, *, whole: bool) -> dict[str, Any]:
     """Return the envelope members of --json: token counts, and what was left out."""
     meta = shaped.envelope.meta
-    told = {name: getattr(meta, name) for name in ("truncated", "shown", "omissions")}
+    told = {} if whole else {name: getattr(meta, name) for name in ("truncated", "shown", "omissions")}
     prices = {"before": before, "after": shaped.tokens.after}
     return {name: value for name, value in told.items() if value} | {"tokens": prices}
 

@@ -65,7 +65,18 @@ def find_texts(store: Store, ref: str | None) -> CallTexts | None:
     if found is None:
         return None
     body = orjson.loads(found.payload)
-    return CallTexts(body["read"], tuple(part for one in body["parts"] if (part := _part(store, one)) is not None))
+    parts = [part for one in body["parts"] if (part := _part(store, one)) is not None]
+    if len(parts) == 1 and _reads_as(body["read"], parts[0].value):
+        parts = [SentPart(parts[0].value)]  # the tool's own text was cheapest, so nothing was left out of it
+    return CallTexts(body["read"], tuple(parts))
+
+
+def _reads_as(read: str, value: Any) -> bool:
+    """Return whether a text is a value's JSON."""
+    try:
+        return bool(read[:1] in {"{", "["} and orjson.loads(read) == value)
+    except orjson.JSONDecodeError:
+        return False
 
 
 def _keep(keeper: Keeper, read: str, parts: list[dict[str, Any]], ttl: float) -> str | None:

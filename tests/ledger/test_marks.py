@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from shaping import Shaper
-from shaping.ledger.texts import SentPart, leaves, marked_lines
+from shaping.ledger.texts import SentPart, find_texts, keep_texts, leaves, marked_lines
 from shaping.response import Omission
 
 
@@ -68,3 +69,20 @@ def test_the_omissions_of_a_real_response_mark_all_that_is_missing() -> None:
     reasons = {reason for _, reason in lines if reason}
     assert {"fields", "null"} <= reasons
     assert sum(reason == "fields" for _, reason in lines) == 30
+
+
+def test_nothing_was_left_out_of_an_answer_that_went_out_as_it_was() -> None:
+    shaper = Shaper({}, expandable=True)
+    person: dict[str, Any] = {"name": "Ada Lovelace", "manager": None, "tags": [], "team": "core"}
+    shaped = shaper.shape(person, tool="person", surface="mcp")
+    assert shaped.omissions
+    keeper = shaper.keeper("mcp")
+    ref = keep_texts(keeper, json.dumps(person), [shaped], ttl=60)
+    shortened = keep_texts(keeper, "name: Ada Lovelace\nteam: core", [shaped], ttl=60)
+    assert keeper.flush(timeout=30)
+    whole, cut = (find_texts(keeper.store, one) for one in (ref, shortened))
+    assert whole is not None
+    assert whole.sent == (SentPart(person),)
+    assert cut is not None
+    assert cut.sent[0].omissions
+    shaper.close()
