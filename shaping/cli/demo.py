@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
@@ -15,6 +16,7 @@ from shaping.cli.proxy import need_extra, quiet_logs
 from shaping.clients.wrap import started
 from shaping.proxy.router import RequestError
 from shaping.proxy.upstream import ServerUnavailableError
+from shaping.response import cut_end
 from shaping.settings.files import bundled_path
 from shaping.tokens import exact
 
@@ -108,8 +110,10 @@ def _report(raw: MeasuredText, shaped: list[MeasuredText], expanded: str, counte
     yield from ("", "What the server sends begins like this:", "")
     yield from (f"  {raw.text[start : start + _WIDEST]}" for start in range(0, _WIDEST * _RAW_LINES, _WIDEST))
     yield from ("", "What the model reads instead, under minimal:", "")
-    for line in shaped[0].text.splitlines()[:_SHOWN_LINES]:
-        yield f"  {line if len(line) <= _WIDEST else line[: _WIDEST - 1] + '…'}"
+    *lines, notice = shaped[0].text.splitlines()  # the last line says what was left out
+    for line in (*lines[:_SHOWN_LINES], "…"):
+        yield f"  {cut_end(line, _WIDEST)}"
+    yield from (f"  {line}" for line in wrap(notice, _WIDEST))
     yield from ("", f"Nothing is lost. The model asks for {_LEFT_OUT} and gets {expanded.strip()}")
     yield from ("", "Counting needs no reading. The model asks", "", f"  {_QUERY}", "", "and gets", "")
     yield from (f"  {line}" for line in counted.strip().splitlines())

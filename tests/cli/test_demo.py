@@ -16,6 +16,7 @@ def test_the_demo_shows_one_call_direct_and_under_each_profile(capfd: pytest.Cap
     costs = {name: int(cost.replace(",", "")) for name, cost in found}
     assert [*costs] == ["server, direct", "proxy, minimal", "proxy, standard", "proxy, debug"]
     assert costs["proxy, minimal"] < costs["proxy, standard"] < costs["server, direct"]
+    assert "\n  (left out: " in shown
     assert "asks for items[0].user.url and gets https://forge.example/api/v3/users/grace" in shown
     closed = sum(issue["state"] == "closed" for issue in issues())
     assert f'"state":"closed","n":{closed}' in shown
