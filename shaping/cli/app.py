@@ -97,7 +97,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "demo": "Show what shaping does: one call to a server, direct and through the proxy under each profile.",
     "discover": "Read the sessions that your clients keep: what shaping would have saved, and what would be missing.",
     "expand": "Show what an answer left out: the exact values under a path, page by page, or a command's own output.",
-    "explain": "Show what differs from the bundled default for a tool, and which file, line or profile decided it.",
+    "explain": "Show what decides the form of a tool's answers, and which file, line or profile said so.",
     "hook": "Shape what a client's own shell, search and fetch tools return, through a hook in it; file reads never.",
     "init": "Write a commented response_config.json and its schema; a file that is there already is left as it is.",
     "last": "Show what the model read of the last calls beside what their tools sent, and why the rest was left out.",

@@ -192,7 +192,7 @@ def explain(
     everything: Annotated[bool, ALL] = False,
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
-    """Show what differs from the bundled default for a tool, and which file, line or profile decided it."""
+    """Show what decides the form of a tool's answers, and which file, line or profile said so."""
     found = load(config)
     chosen = profile or environment_profile(checked_environment(os.environ, found.profiles))
     choices = found.explain(tool, profile=chosen, tier=tier, surface=surface.value)
@@ -201,7 +201,10 @@ def explain(
     if as_json:
         told = [{"choice": choice.name, "value": plain(choice.value), "source": choice.source} for choice in choices]
         about = {"tool": tool, "config_hash": found.hash, "files": list(found.files)}
-        print_result({**about, "choices": told, "server_rules": [key for key, _ in _server_rules(found, tool)]})
+        print_result(
+            {**about, "choices": told, "server_rules": [key for key, _ in _server_rules(found, tool)]},
+            [*_waiting(found, tool)],
+        )
         return
     own = {choice.name for choice in own_choices(choices, found, surface.value)}
     leaves_out = {choice.name for choice in choices if choice.name in _LEAVES_OUT and choice.value}
@@ -211,6 +214,8 @@ def explain(
     for key, full_name in _server_rules(found, tool):
         named = ", ".join(sorted((found.config.tool_overrides or {})[key].model_fields_set))
         typer.echo(f"{key} ({named}) applies too where {full_name.partition('/')[0]} serves it: --tool {full_name}")
+    for line in _waiting(found, tool):
+        typer.echo(line)
     if len(shown) < len(choices):
         typer.echo(f"{len(choices) - len(shown)} other choices are as bundled; --all shows them", err=True)
     typer.echo(f"config {found.hash}: {', '.join(found.files) or 'the bundled default'}", err=True)
@@ -222,6 +227,16 @@ def _server_rules(config: LoadedConfig, tool: str) -> list[tuple[str, str]]:
         return []
     keys = [key for key in config.config.tool_overrides or {} if "/" in key]
     return [(key, name) for key in keys if fits(name := f"{key.rpartition('/')[0]}/{tool}", key)]
+
+
+def _waiting(config: LoadedConfig, tool: str) -> Iterator[str]:
+    """Name the lines for a tool that do not apply until the config of the working tree is allowed."""
+    named = {key for key, _ in _server_rules(config, tool)}
+    for document in (*config.sources.configs, *config.sources.profile_files):
+        for keys in document.left_out:
+            if keys[0] != "tool_overrides" or fits(tool, str(keys[1])) or keys[1] in named:
+                place = f"{short_name(document.file)}:{document.line(keys)}"
+                yield f"{'.'.join(map(str, keys))} ({place}) does not apply until `shaping allow`"
 
 
 def _by_environment(choice: ResolvedChoice) -> ResolvedChoice:

@@ -192,6 +192,7 @@ class ConfigDocument:
     line_starts: Sequence[int] = field(default=(), repr=False)
     problems: tuple[ConfigProblem, ...] = ()
     narrows: bool = False  # whether it may only narrow other configs: it is of the working tree, and not allowed
+    left_out: tuple[Keys, ...] = ()  # the places of what does not apply because of that
 
     def line(self, keys: Keys) -> int | None:
         """Return the line of a value, or of the nearest thing around it."""

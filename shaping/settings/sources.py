@@ -283,10 +283,8 @@ _NARROWING = frozenset(
 )
 
 
-def narrowed(
-    document: ConfigDocument, users: Collection[str], *, is_profile: bool = False
-) -> tuple[ConfigDocument, tuple[Keys, ...]]:
-    """Return what applies of a document that is not allowed, and the places of what does not.
+def narrowed(document: ConfigDocument, users: Collection[str], *, is_profile: bool = False) -> ConfigDocument:
+    """Return what applies of a document that is not allowed, with the places of what does not.
 
     `users` are the profiles that the user has made: they are not to be changed or chosen by others, nor is debug.
     """
@@ -304,8 +302,9 @@ def narrowed(
         return found
 
     if is_profile:
-        return replace(document, data=kept((), dict(document.data)), narrows=True), tuple(left_out)
-    data: dict[str, Any] = {}
+        data = kept((), dict(document.data))
+        return replace(document, data=data, narrows=True, left_out=tuple(left_out))
+    data = {}
     for section, value in document.data.items():
         if section not in _NARROWING_SECTIONS:
             left_out.append((section,))
@@ -318,7 +317,7 @@ def narrowed(
                 data[section] = {name: value for name, value in data[section].items() if name not in users}
         else:
             data[section] = value
-    return replace(document, data=data, narrows=True), tuple(left_out)
+    return replace(document, data=data, narrows=True, left_out=tuple(left_out))
 
 
 def protections(document: ConfigDocument) -> ConfigDocument:
@@ -357,8 +356,8 @@ def narrow(sources: Sources, users: Sources) -> tuple[Sources, tuple[str, ...]]:
     own = {name for name, sections in users.profiles.sections.items() if not is_bundled(sections[-1])}
 
     def taken(document: ConfigDocument, *, is_profile: bool = False) -> ConfigDocument:
-        kept, places = narrowed(document, own, is_profile=is_profile)
-        left_out.extend(str(keys[-1]) for keys in places)
+        kept = narrowed(document, own, is_profile=is_profile)
+        left_out.extend(str(keys[-1]) for keys in kept.left_out)
         return kept
 
     # The user's own config is the stronger of the two.

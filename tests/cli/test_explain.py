@@ -168,3 +168,17 @@ def test_a_profile_of_the_environment_that_there_is_not_is_refused_by_its_variab
     result = run("--tool", "search")
     assert (result.exit_code, "SHAPING_PROFILE is 'minimla'" in result.stderr) == (1, True)
     assert run("--tool", "search", "--profile", "debug").exit_code == 0
+
+
+def test_lines_that_wait_for_permission_are_named(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(project / "data"))
+    overrides = '{"tool_overrides": {\n"search": {"enabled": false},\n"other": {"enabled": false}}}'
+    (project / "response_config.json").write_text(overrides)
+    waits = "tool_overrides.search.enabled (response_config.json:2) does not apply until `shaping allow`"
+    shown = run("--tool", "search", "--all").stdout
+    assert waits in shown.splitlines()
+    assert "tool_overrides.other" not in shown
+    assert waits in run("--tool", "search").stdout
+    assert json.loads(run("--tool", "search", "--json").stdout)["warnings"] == [waits]
+    RUNNER.invoke(build(), ["allow"])
+    assert "does not apply" not in run("--tool", "search").stdout
