@@ -351,7 +351,7 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_json_form_of_an_answer_that_goes_out_as_it_was_is_whole_too(tmp_path: Path) -> None:
-    person = {"name": "Ada Lovelace", "manager": None, "tags": [], "team": "core"}
+    person: dict[str, Any] = {"name": "Ada Lovelace", "manager": None, "tags": [], "team": "core"}
     (tmp_path / "one.json").write_text(json.dumps(person))
     assert json.loads(shaping("one.json").stdout) == person
     assert json.loads(shaping("one.json", "--json").stdout)["data"] == person
