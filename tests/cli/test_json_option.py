@@ -147,7 +147,7 @@ def test_what_a_server_said_before_it_ended_is_its_error_without_secrets(capfd: 
 def test_a_shaped_document_comes_with_its_price(tmp_path: Path) -> None:
     (tmp_path / "raw.json").write_text('{"a": null, "b": 1}')
     told = json.loads(CliRunner().invoke(build(), ["shape", "raw.json", "--json"]).stdout)
-    assert (told["data"], set(told["meta"]["tokens"])) == ({"b": 1}, {"before", "after"})
+    assert (told["data"], set(told["meta"]["tokens"])) == ({"a": None, "b": 1}, {"before", "after"})
     result = {"content": [{"type": "text", "text": "hi"}]}
     done = CliRunner().invoke(build(), ["shape", "--mcp", "--json"], input=json.dumps(result))
     assert json.loads(done.stdout)["data"]["content"][0]["text"] == "hi"
