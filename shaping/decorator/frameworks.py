@@ -14,8 +14,6 @@ from shaping.response import TOOL_WARNING, required
 from shaping.settings.context import note
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from shaping.decorator import DecoratedTool
     from shaping.response import Shaped
 
@@ -28,11 +26,7 @@ _AGENTS = frozenset({
     "strands",
 })  # fmt: skip
 _MCP = frozenset({"mcp", "mcp_types", "fastmcp"})
-_CLAUDE = "claude_agent_sdk"
-_SILENT = "agents"  # the OpenAI SDK hides from its model why a tool raised, so there the envelope says it
 _OBJECTS = ("PIL.", "google.genai.")  # pictures and parts of messages, which no agent framework defines itself
-# Packages whose frames stand between a framework and the function that it calls.
-_BETWEEN = sys.stdlib_module_names | {"anyio", "opentelemetry", "pydantic", "shaping", "tenacity", "wrapt"}
 _BLOCKS = frozenset({"TextContent", "ImageContent", "AudioContent", "EmbeddedResource", "ResourceLink"})
 _KINDS = _BLOCKS | {"Image", "Audio", "File", "ToolResult", "CallToolResult"}
 _MOST = 100  # elements of a list that is looked through: nobody returns more pictures at once
@@ -70,24 +64,6 @@ def _is_of_strands(result: Any) -> bool:
 def _is_of_agents(kind: type) -> bool:
     module = kind.__module__
     return module.partition(".")[0] in _AGENTS or module.startswith("google.adk")
-
-
-def calling_agents() -> str | None:
-    """Return the agent framework that called the decorated function, not by way of the user's own code.
-
-    The frames of the callers tell it. A framework that gives the function to a thread has none there: then it is the
-    framework that is loaded.
-    """
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 (how the standard library finds callers, too)
-    while frame is not None:
-        module = frame.f_globals.get("__name__", "")
-        package = module.partition(".")[0]
-        if package in _AGENTS or module.startswith("google.adk"):
-            return str(package)
-        if package not in _BETWEEN:
-            return None
-        frame = frame.f_back
-    return next((package for package in sorted(_AGENTS) if package in sys.modules), None)
 
 
 def inside_mcp(tool: DecoratedTool) -> bool:
@@ -128,12 +104,8 @@ def report_error(shaped: Shaped, error: Exception | None, tool: DecoratedTool, *
         _log_fault(shaped, error, tool)
         if inside_fastmcp():
             _raise_in_fastmcp(shaped, error)
-        agents = calling_agents()
-        if inside_sdk(tool) and agents != _CLAUDE and not tool.yields:
+        if inside_sdk(tool) and not tool.yields:
             return _sdk_result(_envelope(shaped))
-        if agents not in {None, _SILENT}:
-            # Their own way: the status of the call, and whether it is repeated, hang on what is raised.
-            raise _coded(shaped, error) from error
     if shaped.plan.dialect == "none" or tool.form != "envelope":
         # Bare data has no place for an error, so it is raised.
         raise _coded(shaped, error) from error
@@ -193,8 +165,6 @@ def as_content(value: Any, tool: DecoratedTool, metadata: dict[str, Any], *, nes
 
     `metadata` is what is known of the call: the tool's notes, and the tag that the caller holds.
     """
-    if not nested and _CLAUDE in sys.modules and tool.shaper.mode == "on" and calling_agents() == _CLAUDE:
-        return _for_claude(value, tool, metadata)
     if nested or "mcp_types" not in sys.modules or not _is_content(value) or tool.shaper.mode != "on":
         return None
     if inside_fastmcp():
@@ -210,19 +180,6 @@ def _is_content(value: Any) -> bool:
     if isinstance(value, list | tuple) and len(value) <= _MOST:
         return any(_is_kind(type(item)) for item in value)
     return _is_kind(type(value))
-
-
-def _for_claude(value: Any, tool: DecoratedTool, metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return the dict with content that a tool of the Claude Agent SDK returns; it would show nothing of others."""
-    given = value if isinstance(value, dict) and isinstance(value.get("content"), list) else None
-    if given is None:
-        import pydantic_core  # noqa: PLC0415 (only data is written here)
-
-        text = value if isinstance(value, str) else pydantic_core.to_json(value, fallback=str).decode()
-        given = {"content": [{"type": "text", "text": text}]}
-    wire = {"content": given["content"], "isError": bool(given.get("is_error"))}
-    about = {"tool": tool.name, "default_profile": tool.profile, "channels": "text", **metadata}
-    return {**given, "content": tool.shaper.shape_result(wire, **about)["content"]}
 
 
 def _for_fastmcp(value: Any, tool: DecoratedTool, metadata: dict[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from agno.exceptions import RetryAgentRun
 from agno.media import Image
 from agno.tools.function import Function, FunctionCall, ToolResult
 
-from shaping import Shaper, shape
+from shaping import Shaper
 from shaping.integrations.agno import AgnoShaping
 from tests.integrations.answers import ask_in_every_way, issues
 
@@ -77,17 +77,6 @@ def test_a_tools_parameters_are_unchanged(shaper: Shaper) -> None:
     plain = Function.from_callable(list_issues)
     plain.process_entrypoint()
     assert called(shaper, list_issues).function.parameters == plain.parameters
-
-
-def test_a_failure_under_the_decorator_is_a_failure_with_its_code(shaper: Shaper) -> None:
-    @shape(shaper=shaper)
-    def fails() -> list[dict[str, Any]]:
-        """Fail."""
-        raise ValueError("no repository")
-
-    bare = FunctionCall(function=Function.from_callable(fails), arguments={}).execute()
-    for done in (bare, called(shaper, fails).execute()):
-        assert (done.status, done.error) == ("failure", "BAD_ARGUMENT: no repository")
 
 
 def test_a_call_is_entered_in_the_ledger(shaper: Shaper, entered: Callable[[], Any]) -> None:

@@ -131,17 +131,6 @@ def test_a_tools_parameters_are_unchanged(shaper: Shaper) -> None:
     assert (shaped.input_schema, shaped.description) == (list_issues.input_schema, list_issues.description)
 
 
-def test_a_tool_under_the_decorator_alone_is_read_as_over_mcp(shaper: Shaper, read_over_mcp: str) -> None:
-    under = shape(shaper=shaper, tool="list_issues")
-    listed = tool("list_issues", "List issues", {"repo": str})(under(under_shape.handler.__wrapped__))  # type: ignore[attr-defined]
-    assert served([listed], "list_issues").content[0].text == read_over_mcp
-    drawn = tool("draws", "Draw", {})(under(draws.handler))
-    assert served([drawn], "draws").content[0].type == "image"
-    failed = tool("list_issues", "List issues", {"repo": str})(under(raising(ValueError("no repository")).handler))
-    answer = served([failed], "list_issues")
-    assert (answer.is_error, answer.content[0].text) == (True, "BAD_ARGUMENT: no repository")
-
-
 def test_a_call_is_entered_in_the_ledger(shaper: Shaper, entered: Callable[[], Any]) -> None:
     call(shape_tools([list_issues], shaper=shaper)[0], repo="a")
     assert entered().client == "claude-agent-sdk"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware, ToolRetryMiddleware
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
@@ -17,7 +17,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
 
-from shaping import Shaper, ToolError, shape
+from shaping import Shaper, shape
 from shaping.integrations.langchain import LangChainShaping
 from tests.integrations.answers import ask_in_every_way, issues
 
@@ -31,13 +31,6 @@ def list_issues(repo: str) -> list[dict[str, Any]]:
 @tool
 def fails(repo: str) -> str:
     """Fail."""
-    raise ValueError(f"no repository {repo}")
-
-
-@tool
-@shape(shaper=Shaper({}))
-def raises(repo: str) -> list[dict[str, Any]]:
-    """Fail, under our decorator."""
     raise ValueError(f"no repository {repo}")
 
 
@@ -82,7 +75,7 @@ class ScriptedModel(GenericFakeChatModel):
 def agent(called: str, shaper: Shaper, args: dict[str, Any] | None = None, *more: AgentMiddleware) -> Any:  # type: ignore[type-arg]
     call = {"name": called, "args": args or {"repo": "acme/widgets"}, "id": "1"}
     model = ScriptedModel(messages=iter([AIMessage("", tool_calls=[call]), AIMessage("done")]))
-    tools = [list_issues, fails, raises, asks, steers, with_artifact, decorated, picture]
+    tools = [list_issues, fails, asks, steers, with_artifact, decorated, picture]
     return create_agent(model, tools, middleware=[LangChainShaping(shaper=shaper), *more], checkpointer=InMemorySaver())
 
 
@@ -138,17 +131,6 @@ def test_the_example_prints_what_the_model_reads() -> None:
     )
     assert "30,user 30" in done.stdout
     assert "img.example.com" not in done.stdout
-
-
-def test_a_failure_under_the_decorator_is_raised_with_its_code_and_repeated(shaper: Shaper) -> None:
-    with pytest.raises(ToolError, match="BAD_ARGUMENT: no repository"):
-        answer("raises", shaper)
-    config = {"configurable": {"thread_id": "1"}}
-    repeating = ToolRetryMiddleware(max_retries=1, initial_delay=0, jitter=False)
-    out = agent("raises", shaper, None, repeating).invoke({"messages": [HumanMessage("go")]}, config)
-    message = next(message for message in out["messages"] if isinstance(message, ToolMessage))
-    assert message.status == "error"
-    assert "2 attempts" in message.content
 
 
 def test_a_tool_node_of_ones_own_is_shaped(shaper: Shaper, read_over_mcp: str) -> None:

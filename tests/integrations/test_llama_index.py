@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 from llama_index.core.llms import ImageBlock
-from llama_index.core.tools import FunctionTool, ToolOutput, ToolSelection
-from llama_index.core.tools.calling import call_tool_with_selection
+from llama_index.core.tools import FunctionTool, ToolOutput
 
-from shaping import Shaper, ToolError, shape
+from shaping import Shaper
 from shaping.integrations.llama_index import shape_tools
 from tests.integrations.answers import ask_in_every_way, issues
 
@@ -68,19 +67,6 @@ def test_control_flow_and_result_objects_pass(shaper: Shaper) -> None:
 
     tool = FunctionTool.from_defaults(reports, callback=lambda raw: raw)
     assert shape_tools([tool], shaper=shaper)[0].call().is_error
-
-
-def test_a_failure_under_the_decorator_is_an_error_with_its_code() -> None:
-    @shape(shaper=Shaper({}))
-    def fails() -> list[dict[str, Any]]:
-        raise ValueError("no repository")
-
-    tool = FunctionTool.from_defaults(fails)
-    assert tool.metadata.description == "fails() -> shaping.ShapedAnswer"
-    with pytest.raises(ToolError, match="BAD_ARGUMENT: no repository"):
-        tool.call()
-    output = call_tool_with_selection(ToolSelection(tool_id="1", tool_name="fails", tool_kwargs={}), [tool])
-    assert (output.is_error, "BAD_ARGUMENT" in output.content) == (True, True)
 
 
 def test_a_call_is_entered_in_the_ledger(shaper: Shaper, entered: Callable[[], Any]) -> None:

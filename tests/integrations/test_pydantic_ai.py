@@ -11,7 +11,7 @@ from pydantic_ai import Agent, ApprovalRequired, BinaryContent, DeferredToolRequ
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from shaping import Shaper, ToolError, shape
+from shaping import Shaper, shape
 from shaping.integrations.pydantic_ai import PydanticAIShaping
 from tests.integrations.answers import ask_in_every_way, issues
 
@@ -116,24 +116,6 @@ def test_an_asynchronous_call_reads_the_same(shaper: Shaper, read_over_mcp: str)
 
 def test_a_tools_parameters_are_unchanged(shaper: Shaper) -> None:
     assert Run(list_issues, shaper, {"repo": "a"}).schema["properties"].keys() == {"repo"}
-
-
-def test_a_failure_under_the_decorator_is_raised_to_the_framework_alone(shaper: Shaper) -> None:
-    @shape(shaper=shaper)
-    async def fails() -> list[Any]:
-        raise ValueError("no repository")
-
-    @shape(shaper=shaper)
-    def fails_in_a_thread() -> list[Any]:
-        raise ValueError("no repository")
-
-    async def asks() -> str:
-        return str(await fails())
-
-    for tool in (fails, fails_in_a_thread):
-        with pytest.raises(ToolError, match="BAD_ARGUMENT: no repository"):
-            Run(tool, shaper)
-    assert "error_code" in Run(asks, shaper).parts[0].content
 
 
 def test_a_list_with_a_picture_stays_one_under_the_decorator(shaper: Shaper) -> None:

@@ -44,13 +44,6 @@ def fails() -> str:
     raise ValueError("no repository")
 
 
-@tool
-@shape(shaper=Shaper({}))
-def raises() -> list[dict[str, Any]]:
-    """Fail, under our decorator."""
-    raise ValueError("no repository")
-
-
 class ScriptedModel(Model):
     """Calls one tool, then ends; keeps what it was shown."""
 
@@ -88,7 +81,7 @@ def run(shaper: Shaper, name: str, arguments: str = "{}") -> Any:
     shaping = StrandsShaping(shaper=shaper)
     agent = Agent(
         model,
-        tools=[list_issues, list_later, reports, draws, fails, raises, shaping.expand_tool()],
+        tools=[list_issues, list_later, reports, draws, fails, shaping.expand_tool()],
         hooks=[shaping],
         callback_handler=None,
     )
@@ -127,11 +120,6 @@ def test_a_tools_parameters_are_unchanged(shaper: Shaper) -> None:
     before = json.dumps(list_issues.tool_spec)
     run(shaper, "list_issues", '{"repo": "a"}')
     assert json.dumps(list_issues.tool_spec) == before
-
-
-def test_a_failure_under_the_decorator_is_an_error_with_its_code(shaper: Shaper) -> None:
-    result = run(shaper, "raises")
-    assert (result["status"], "BAD_ARGUMENT: no repository" in str(result["content"])) == ("error", True)
 
 
 def test_a_call_is_entered_in_the_ledger(shaper: Shaper, entered: Callable[[], Any]) -> None:
