@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import re
 import time
@@ -94,6 +95,10 @@ class Recorder:
         now = time.time()
 
         def write() -> None:
+            counts = [None if text is None else count(text(), plan.tokenizer) for text in (before, after)]
+            known = [one for one in counts if one is not None]
+            inexact = any(one.method != "exact" for one in known)
+            error = max((math.ceil(one * one.error_bound / 100) for one in known), default=0)
             line = {
                 "time": _iso(now),
                 "session": session,
@@ -101,8 +106,9 @@ class Recorder:
                 "tool": plan.tool.removeprefix(f"{server.replace('/', '_')}/"),
                 "client": client,
                 "form": form,
-                "tokens_before": None if before is None else int(count(before(), plan.tokenizer)),
-                "tokens_after": None if after is None else int(count(after(), plan.tokenizer)),
+                "tokens_before": None if counts[0] is None else int(counts[0]),
+                "tokens_after": None if counts[1] is None else int(counts[1]),
+                **({"tokens_error": error} if inexact else {}),
                 "arguments": _kept_arguments(arguments, plan) if arguments is not None and self._arguments else None,
                 "result": storable(orjson.loads(result) if isinstance(result, bytes) else result, plan, form),
             }

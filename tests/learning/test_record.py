@@ -16,6 +16,7 @@ from fastmcp.client.transports import StdioTransport
 
 from shaping import Recorder, Shaper, ShapingMiddleware
 from shaping.learning.record import recordings
+from shaping.tokens import exact
 
 SERVER = Path(__file__).parents[1] / "servers" / "records_server.py"
 SECRET = "ghp_" + "A1b2C3d4E5f6G7h8I9j0" * 2
@@ -146,3 +147,16 @@ def test_a_name_cannot_lead_out_of_the_folder(tmp_path: Path, name: str) -> None
     (file,) = recordings(tmp_path / "traffic")
     assert file.resolve().is_relative_to((tmp_path / "traffic").resolve())
     assert [path.name for path in tmp_path.iterdir()] == ["traffic"]
+
+
+@pytest.mark.parametrize(("rows", "sampled"), [(20, False), (4_000, True)])
+def test_a_line_says_by_how_much_its_tokens_may_be_wrong_where_they_are_not_exact(
+    tmp_path: Path, rows: int, *, sampled: bool
+) -> None:
+    text = "\n".join(f"{n * 7919 % 9973:x} was moved to shelf {n}" for n in range(rows))
+    recorder = Recorder(tmp_path)
+    recorder.record(Shaper({}).plan("moves"), text, form="text", before=lambda: text, after=lambda: text[:200])
+    recorder.close()
+    [line] = lines(tmp_path)
+    assert ("tokens_error" in line) is sampled
+    assert abs(line["tokens_before"] - exact(text)) <= line.get("tokens_error", 0)
