@@ -73,7 +73,10 @@ OUTPUTS: Mapping[str, Any] = {
         config=_TEXT,
         install=_list(_TEXT),
     ),
-    "suggest": _object(config=_TEXT, tools=_list(_object(tool=_TEXT, calls=_COUNT))),
+    "suggest": _object(
+        config=_TEXT,
+        tools=_list(_object(tool=_TEXT, calls=_COUNT, fields=_list(_object(path=_TEXT, notes=_list(_TEXT))))),
+    ),
     "tokens": _object(tokenizer=_TEXT, files=_list(_object(file=_TEXT, tokens=_COUNT, method=_TEXT)), total=_COUNT),
     "tools": _list(_object(tool=_TEXT, tokens=_COUNT, shown=_COUNT)),
     "wrap": _WRAPPED,

@@ -55,6 +55,8 @@ def suggest(
     except TrafficError as problem:
         raise stopped(str(problem), 1, code="FILE_NOT_FOUND") from None
     chosen = suggested(found, config=config, target=_share(target), workers=workers)
+    for line in () if as_json else _fields(chosen):
+        typer.echo(line, err=True)
     if interactive:
         chosen = [_asked(one) for one in chosen]
     written = with_suggestions(text, chosen)
@@ -109,8 +111,26 @@ def _row(one: ToolSuggestion) -> dict[str, Any]:
         "tokens_error": one.error,
         "tokens_now": one.now,
         "tokens_suggested": one.after,
+        "fields": [{"path": each.path, "share": round(each.share, 4), "notes": each.notes} for each in one.fields],
+        "more_fields": one.more_fields,
+        "more_used": one.more_used,
         "rules": one.override,
     }
+
+
+def _fields(chosen: Iterable[ToolSuggestion]) -> Iterable[str]:
+    for one in sorted(chosen, key=lambda one: (-one.before, one.tool)):
+        if not one.fields:
+            continue
+        yield f"{one.tool}: its fields by their share of the tokens (by length)"
+        width = max(len(each.path) for each in one.fields)
+        for each in one.fields:
+            yield f"  {each.share:>4.0%}  {each.path:<{width}}  {'; '.join(each.notes)}".rstrip()
+        if one.more_fields:
+            rest = 1 - sum(each.share for each in one.fields)
+            used = f"; used later: {', '.join(one.more_used)}" if one.more_used else ""
+            yield f"  {rest:>4.0%}  {one.more_fields:,} more{used}"
+        yield ""
 
 
 def _table(chosen: Iterable[ToolSuggestion], target: float | None) -> Iterable[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +14,7 @@ from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice
 from shaping.settings.resolve import fits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from shaping.learning.statistics import ToolStatistics
     from shaping.paths.grammar import Step
@@ -27,6 +27,15 @@ _BEST_NAMES: Final = {"id": 0, "number": 1, "key": 2, "name": 3, "title": 4, "pa
 _ERRORS: Final = frozenset({"error", "errors", "message", "warning", "warnings"})
 _STEPS: Final[Mapping[str, Step]] = {"*": Glob("*"), "**": Deep()}
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldShare:
+    """How much of a tool's answers one field is, and what is known about its values."""
+
+    path: str
+    share: float  # by length, of all names and values
+    notes: tuple[str, ...] = ()
 
 
 class Fields:
@@ -95,12 +104,44 @@ class Fields:
         """The place of the last element of such a list of which something was used."""
         return max((one.last_used for path, one in self._found.fields.items() if path.count("[]") == 1), default=0)
 
+    def heaviest(self, most: int) -> tuple[tuple[FieldShare, ...], int, tuple[str, ...]]:
+        """Return the heaviest fields, how many there are besides, and some of these that were used later."""
+        sizes: dict[tuple[str, ...], int] = {}
+        paths: dict[tuple[str, ...], str] = {}
+        for path, steps in self.leaves.items():  # a list and its elements are one field
+            sizes[steps] = sizes.get(steps, 0) + self._found.fields[path].bytes
+            paths[steps] = path
+        ordered = sorted(sizes, key=lambda steps: (-sizes[steps], steps))
+        heavy, light = ordered[:most], ordered[most:]
+        used = [paths[steps] for steps in light if self._found.fields[paths[steps]].used]
+        found = (
+            FieldShare(paths[steps], sizes[steps] / self._bytes, tuple(self._notes(paths[steps]))) for steps in heavy
+        )
+        return tuple(found), len(light), tuple(used[:most])
+
     def about(self, path: str) -> FieldStatistics:
         """Return the statistics of a field and all below it."""
         steps = names(path)
         below = [self._found.fields[one] for one, named in self._steps.items() if named[: len(steps)] == steps]
         merged = reduce(FieldStatistics.merge, below, FieldStatistics())
         return replace(merged, calls=max(found.calls for found in below))
+
+    def _notes(self, path: str) -> Iterator[str]:
+        """Say what the values of a field are, where enough of them tell."""
+        found = self.about(path)
+        if found.values >= _FEW_CALLS:
+            if found.values == found.empty:
+                yield "always null" if found.types == {"null"} else "always empty"
+            elif found.distinct is not None and len(found.distinct) == 1 and not found.empty:
+                yield f"constant: {' '.join(found.sample.split())}"
+            elif found.equal == found.values:
+                yield "the same as another field of its record"
+            elif found.links == found.values and found.sources:
+                yield f"a link made of {', '.join(sorted(found.sources))}"
+        if meaning(self.leaves[path][-1]).opaque:
+            yield "opaque"
+        if found.used:
+            yield "used later"
 
     def _why_silent(self, path: str) -> str:
         steps, found = self.leaves[path], self._found.fields[path]
@@ -121,7 +162,11 @@ class Fields:
         return meaning(steps[-1]).identifies and not meaning(steps[-1]).opaque
 
     def _weight(self, path: str) -> float:
-        return self._found.fields[path].bytes / max(1, sum(one.bytes for one in self._found.fields.values()))
+        return self._found.fields[path].bytes / self._bytes
+
+    @cached_property
+    def _bytes(self) -> int:
+        return max(1, sum(one.bytes for one in self._found.fields.values()))
 
     def _highest(self, reasons: Mapping[str, str]) -> dict[str, str]:
         """Name a whole branch where all its leaves go for one reason."""

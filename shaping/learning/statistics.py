@@ -62,6 +62,7 @@ class FieldStatistics:
     longest: int = 0  # the longest list or text that stands here
     types: frozenset[str] = frozenset()
     distinct: frozenset[str] | None = frozenset()  # None where there are many
+    sources: frozenset[str] | None = None  # siblings whose value every link here has in its path; None without links
     sample: str = ""
 
     def keep(self, written: str | None, shown: str) -> None:
@@ -82,6 +83,7 @@ class FieldStatistics:
             longest=max(self.longest, other.longest),
             types=self.types | other.types,
             distinct=None if distinct is None or len(distinct) > _MOST_VALUES else distinct,
+            sources=_common(self.sources, other.sources),
             sample=min(filter(None, (self.sample, other.sample)), default=""),
         )
 
@@ -233,6 +235,8 @@ class _StatisticsWalk:
             if type(item) is str and len(item) > 3:
                 here.equal += item in texts
                 texts.add(item)
+                if here.sources != frozenset() and item.startswith(LINK_STARTS):
+                    here.sources = _sources(item, value, value if here.sources is None else here.sources)
 
     def _text(self, here: FieldStatistics, value: str) -> None:
         size = len(value)
@@ -322,6 +326,16 @@ def _smallest(samples: Mapping[str, Sample]) -> dict[str, Sample]:
             break
         kept[digest] = samples[digest]
     return kept
+
+
+def _sources(link: str, record: Mapping[str, Any], names: Iterable[str]) -> frozenset[str]:
+    """Return those of some members of a record whose value is a part of a link's path."""
+    values = ((name, record.get(name)) for name in names)
+    return frozenset(name for name, item in values if item and type(item) in (str, int) and f"/{item}/" in f"{link}/")
+
+
+def _common(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+    return other if one is None else one if other is None else one & other
 
 
 def _is_keyed_by_ids(value: dict[str, Any]) -> bool:

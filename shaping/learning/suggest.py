@@ -27,6 +27,7 @@ from shaping.tokens import count
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from shaping.learning.fields import FieldShare
     from shaping.learning.statistics import ToolStatistics, TrafficStatistics
     from shaping.learning.traffic import ToolCall
     from shaping.settings.jsonc import JsonNode
@@ -36,6 +37,7 @@ _INDENT: Final = "  "
 _LEAST_TOKENS: Final = 3  # of a call, that a rule must save
 _MEASURED: Final = 60_000  # bytes of calls on which every single path is measured
 _MOST_PATHS: Final = 40
+_MOST_SHOWN: Final = 8  # fields of a tool that are told with their share
 _EVIDENCE: Final = 3  # calls of which something was used, before a list or a text is cut to that
 _ITEMS: Final = (10, 20, 50, 100, 200, 500)
 _TOKENS: Final = (500, 1_000, 2_000, 4_000, 8_000)
@@ -75,6 +77,9 @@ class ToolSuggestion:
     after: int  # with the rules too
     rules: tuple[SuggestedRule, ...] = ()
     error: int = 0  # tokens by which `before` may be wrong
+    fields: tuple[FieldShare, ...] = ()  # the heaviest first
+    more_fields: int = 0  # that are not among these
+    more_used: tuple[str, ...] = ()  # of these, some that were used later
 
     @property
     def override(self) -> dict[str, Any]:
@@ -164,7 +169,17 @@ class _Tool:
         while chosen and chosen[-1].key == "exclude_fields" and self._cost(chosen[:-1]) <= tried.enough:
             chosen = chosen[:-1]
         cost, rules = self._cost(chosen), tuple(self._measured(chosen))
-        return ToolSuggestion(found.name, found.form, found.calls, tried.before, tried.now, cost, rules, found.error)
+        return ToolSuggestion(
+            found.name,
+            found.form,
+            found.calls,
+            tried.before,
+            tried.now,
+            cost,
+            rules,
+            found.error,
+            *self._fields.heaviest(_MOST_SHOWN),
+        )
 
     def _prepare(self) -> None:
         """Read the samples: in the process that tries them."""

@@ -231,6 +231,37 @@ def test_the_command_writes_a_config_that_loads_and_says_what_it_saves(traffic: 
     assert output.read_text() == written
 
 
+def test_the_command_says_which_fields_carry_the_tokens_and_what_they_are(tmp_path: Path) -> None:
+    recorder, plan = Recorder(tmp_path), Shaper({}).plan("hub/rows", surface="mcp")
+    chance = random.Random(3)  # noqa: S311 (the same data in every run)
+    for call in range(4):
+        rows = []
+        for id_ in range(call * 50 + 1_000, call * 50 + 1_020):
+            link = f"https://api.example.com/rows/{id_}/notes"
+            made = {"url": link, "kind": "order", "closed": None, **issue(id_, chance), "id": id_, "tags": ["a", "b"]}
+            rows.append(made)
+        result = {"content": [{"type": "text", "text": json.dumps(rows)}]}
+        recorder.record(plan, result, arguments={"at": call}, server="hub", session="s")
+        recorder.record(plan, result, arguments={"number": rows[0]["number"]}, server="hub", session="s")
+    recorder.close()
+    done = CliRunner().invoke(build(), ["suggest", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    heading, *account = done.stderr[done.stderr.index("hub/rows:") :].split("\n\n")[0].splitlines()
+    assert "share of the tokens" in heading
+    assert len(account) == 9
+    assert account[0].split()[1:] == ["[].body"]
+    assert account[-1].endswith(" more; used later: [].number")
+    assert sum(int(line.split()[0].removesuffix("%")) for line in account) in range(95, 106)
+    told = {line.split()[1]: line for line in account}
+    assert told["[].url"].endswith("a link made of id")
+    assert told["[].node_id"].endswith("opaque")
+    assert told["[].display_title"].endswith("the same as another field of its record")
+    assert told["[].performed_via"].endswith("constant: web-client-5.2.1")
+    [tool] = json.loads(CliRunner().invoke(build(), ["suggest", str(tmp_path), "--json"]).stdout)["data"]["tools"]
+    assert [one["path"] for one in tool["fields"]] == list(told)[:8]
+    assert tool["more_fields"] == int(account[-1].split()[1])
+
+
 def test_the_command_asks_about_each_rule_where_it_is_to(traffic: Path) -> None:
     done = CliRunner().invoke(build(), ["suggest", str(traffic), "--interactive"], input="n\n" * 50)
     assert done.exit_code == 0
