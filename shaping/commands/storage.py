@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +14,7 @@ from shaping.errors import ToolError
 from shaping.redaction import StreamRedactor
 from shaping.response import Warned
 from shaping.store import StoreError, make_ref
-from shaping.store.expand import cursor_at
+from shaping.store.expand import Stream, cursor_at, read_parts, stored_streams
 from shaping.store.keeper import NOT_KEPT, payload
 from shaping.store.pages import Position
 
@@ -32,16 +32,6 @@ if TYPE_CHECKING:
 PART: Final = 1024 * 1024  # bytes of an output that are stored as one value
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """The stored parts of one output, and how much of it they hold."""
-
-    prefix: str
-    parts: int
-    size: int
-    kept: int
-
-
 class OutputStore:
     """The store of one shaper, as commands use it: written at once, because the process is about to end."""
 
@@ -52,10 +42,10 @@ class OutputStore:
         # Both outputs of one command must find room.
         self.limit = settings.max_bytes // 2
 
-    def keep(self, tool: str, content: bytes, value: Any, plan: Plan) -> str:
-        """Store a value and return its ref."""
+    def keep(self, tool: str, content: bytes, value: Any, plan: Plan, lost: int = 0) -> str:
+        """Store a value and return its ref; `lost` is how many bytes of the output the value does not hold."""
         ref = make_ref(self.store.secret, tool, content)
-        meta = {"tool": tool, "owner": "", "surface": "command"}
+        meta = {"tool": tool, "owner": "", "surface": "command", **({"lost": str(lost)} if lost else {})}
         self.store.put(ref, payload(orjson.dumps(value), plan), meta=meta, ttl=self.ttl)
         return ref
 
@@ -114,23 +104,15 @@ class PartWriter:
 
 def streams_of(shaper: Shaper, ref: str) -> dict[str, Stream]:
     """Return where the outputs behind a ref are stored."""
-    try:
-        found = OutputStore(shaper).store.get(f"{ref}.streams")
-    except StoreError:
-        raise ToolError("UNAVAILABLE", "the store cannot be read now") from None
+    found = stored_streams(OutputStore(shaper).store, ref)
     if found is None:
         raise ToolError("REF_NOT_FOUND", "no command's output is kept behind this ref here")
-    return {name: Stream(**said) for name, said in orjson.loads(found.payload).items()}
+    return found
 
 
 def read_stream(shaper: Shaper, stream: Stream) -> Iterator[bytes]:
     """Yield the bytes of one output, part by part."""
-    store = OutputStore(shaper).store
-    for number in range(stream.parts):
-        part = store.get(f"{stream.prefix}.{number}")
-        if part is None:
-            raise ToolError("REF_NOT_FOUND", "a part of this output has made way for newer ones")
-        yield part.payload
+    return read_parts(OutputStore(shaper).store, stream)
 
 
 class StoredOutput:
@@ -146,7 +128,8 @@ class StoredOutput:
         out, err = self._finished.stdout.capture, self._finished.stderr.capture
         value = {name: withhold_private(one.text(), self._plan) for name, one in (("stdout", out), ("stderr", err))}
         try:
-            ref = self._outputs.keep(self._finished.tool, out.digest + err.digest, value, self._plan)
+            lost = sum(one.size - len(one.held) for one in (out, err) if not one.whole)
+            ref = self._outputs.keep(self._finished.tool, out.digest + err.digest, value, self._plan, lost)
         except StoreError:
             self.warnings.append(NOT_KEPT)
             return None

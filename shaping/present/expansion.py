@@ -15,7 +15,7 @@ from shaping.errors import ToolError
 from shaping.parsers import parse
 from shaping.paths import compile_fields
 from shaping.paths.rules import original
-from shaping.response import TOOL_WARNING, CallContext, Warned
+from shaping.response import TOOL_WARNING, CallContext, Warned, counted
 from shaping.settings.plan import KEEP_EMPTIES, Empties
 from shaping.store.expand import expand, listed
 from shaping.store.keeper import SHAPED
@@ -140,6 +140,9 @@ class Databases:
             found = self._held.pop(key, None)
             if found is None:
                 kept, plan = recall()
+                if kept.lost:
+                    problem = f"{counted(kept.lost, 'byte')} of this output are not kept: a SELECT would be wrong"
+                    raise ToolError("BAD_ARGUMENT", problem, hint="Write it into a file and use `shaping query FILE`.")
                 database = Database(_data(kept.value, plan))
             else:
                 _, plan, database = found
@@ -184,6 +187,7 @@ def present_hits(
         return shape(asked, {"found": found.total, "hits": found.shown, **after}, CallContext(as_json=False))
     blocks = [_numbered(hit["text"], hit["from"]) for hit in found.shown]
     which = f"hits {found.first + 1:,} to {found.last:,} of {found.total:,}" if found.total else "no hits"
+    which += f" ({counted(kept.lost, 'byte')} of this output are not kept)" if kept.lost else ""
     more = f"; the next: cursor={found.last}" if after else ""
     text = "\n--\n".join([which + more, *blocks])
     return shape(replace(asked, parse=()), text, CallContext(page="", as_json=False))

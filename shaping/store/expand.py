@@ -20,11 +20,12 @@ from shaping.store.pages import Page, Position, page
 from shaping.values import read_marked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from shaping.paths import FieldPlan
     from shaping.paths.grammar import Step
     from shaping.response import Json
+    from shaping.store.backends import Store, Stored
     from shaping.store.keeper import Keeper
     from shaping.tokens import TokenCounter
 
@@ -39,6 +40,17 @@ class Recalled:
 
     value: Any
     meta: Mapping[str, str]
+    lost: int = 0  # bytes of a command's output that are not kept
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The stored parts of one output of a command, and how much of it they hold."""
+
+    prefix: str
+    parts: int
+    size: int
+    kept: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +74,37 @@ def recall(keeper: Keeper, ref: object, *, owner: str | None = None) -> Recalled
     # One answer for all: a guess learns nothing from it.
     if stored is None or stored.meta.get("owner", "") != (owner or ""):
         raise ToolError("REF_NOT_FOUND", _GONE, hint=_AGAIN)
+    if "lost" in stored.meta:
+        return _recall_output(keeper.store, ref, stored)
     value = orjson.loads(stored.payload)
     return Recalled(read_marked(value) if "numbers" in stored.meta else value, stored.meta)
+
+
+def _recall_output(store: Store, ref: str, stored: Stored) -> Recalled:
+    """Return what a command printed whose output was too long for memory: all of it, where its parts are stored."""
+    found = stored_streams(store, ref)
+    if found is None:
+        return Recalled(orjson.loads(stored.payload), stored.meta, int(stored.meta["lost"]))
+    value = {name: b"".join(read_parts(store, one)).decode(errors="replace") for name, one in found.items()}
+    return Recalled(value, stored.meta, sum(one.size - one.kept for one in found.values()))
+
+
+def stored_streams(store: Store, ref: str) -> dict[str, Stream] | None:
+    """Return where the outputs of a command are stored; None where no parts of them are."""
+    try:
+        found = store.get(f"{ref}.streams")
+    except StoreError:
+        raise ToolError("UNAVAILABLE", "the store cannot be read now") from None
+    return None if found is None else {name: Stream(**said) for name, said in orjson.loads(found.payload).items()}
+
+
+def read_parts(store: Store, stream: Stream) -> Iterator[bytes]:
+    """Yield the bytes of one output, part by part."""
+    for number in range(stream.parts):
+        part = store.get(f"{stream.prefix}.{number}")
+        if part is None:
+            raise ToolError("REF_NOT_FOUND", "a part of this output has made way for newer ones")
+        yield part.payload
 
 
 def expand(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -140,3 +141,17 @@ def test_what_a_command_printed_is_asked_in_sql_and_searched() -> None:
     assert shaping("expand", text, "--search", "entry 250").stdout.startswith("hits 1 to 1 of 1\n--\n248: entry 248\n")
     assert shaping("expand", text, "--search", "nowhere").stdout == "no hits\n"
     assert shaping("expand", text, "--sql", "SELECT nothing FROM items").exit_code != 0
+
+
+def test_an_output_too_long_for_memory_is_searched_whole_and_never_counted_in_part(project: Path) -> None:
+    program = "for n in range(900_000): print(f'{n},row,' + ('ERROR' if n % 300_000 == 7 else 'info'))"
+    run = ("run", "--json", "--max-tokens", "200", "--", sys.executable, "-c", program)
+    ref = told(*run)["meta"]["ref"]
+    assert shaping("expand", ref, "--search", "ERROR").stdout.startswith("hits 1 to 3 of 3\n")
+    assert shaping("expand", ref, "stdout[L700001:L700001]").stdout.startswith("700000,row,info")
+    (project / "response_config.json").write_text('{"store": {"max_bytes": 9000000}}')
+    ref = told(*run)["meta"]["ref"]
+    done = shaping("expand", ref, "--sql", "SELECT count(*) FROM items")
+    assert done.exit_code != 0
+    assert "of this output are not kept: a SELECT would be wrong" in done.output
+    assert "of this output are not kept)" in shaping("expand", ref, "--search", "ERROR").stdout.splitlines()[0]
