@@ -157,7 +157,7 @@ IN_CONTEXT: Final = (
     Rule(
         "pgpass-password",
         r"[A-Za-z0-9.*_-]{1,100}:(?:54[0-9]{2}|6432|\*):[A-Za-z0-9*_-]{1,64}:[A-Za-z0-9._-]{1,64}:"
-        r"(?P<secret>[^ \t\r\n:\"']{1,100})",
+        r"(?P<secret>[^ \t\r\n:\"']{1,100})(?![^\r\n\"'\\]{0,200}:/)",  # not a line of /etc/passwd
         check=chosen,
         seed=r":(?:54[0-9]{2}|6432|\*):[A-Za-z0-9*_-]{1,64}:[A-Za-z0-9._-]{1,64}:[^ \t\r\n:]",
     ),
