@@ -218,19 +218,19 @@ def sentence(rows: list[Row], questions: int) -> str:
     kept = sum(row.held for row in rows)
     lost = sum(len(row.lost) for row in rows)
     back = questions - kept - lost
-    rest = [f"{back} {'is' if back == 1 else 'are'} one call away"] if back else []
-    rest += [f"{lost} {'is' if lost == 1 else 'are'} lost"] if lost else []
-    asked = f"of {questions} questions about them {kept} can be answered from the text"
-    return f"{saved:.0f}% of the tokens; {', '.join([asked, *rest])}"
+    rest = [f"{back} by one more call"] * bool(back) + [f"{lost} not at all"] * bool(lost)
+    return f"**{saved:.0f}% of the tokens**. Of {questions} questions about them, " + ", ".join(
+        [f"{kept} can be answered from the text", *rest]
+    )
 
 
 def write_numbers(sets: list[tuple[list[Row], int]]) -> None:
     """Write the two sentences of the README that hold numbers."""
     first, more = (sentence(rows, questions) for rows, questions in sets)
     text = (
-        f"On {len(sets[0][0])} real results of tools it saves {first};\n"
-        f"on {len(sets[1][0])} others, of other tools, {more}\n"
-        "(no config, profile `minimal`, tokens of o200k_base; `python -m benchmarks.fidelity` writes these numbers).\n"
+        f"- On {len(sets[0][0])} real results of tools it saves {first}.\n"
+        f"- On {len(sets[1][0])} others, of other tools, it saves {more}.\n"
+        "\nWithout any config; tokens of o200k_base; `python -m benchmarks.fidelity` writes these numbers.\n"
     )
     mark = re.compile("(<!-- numbers -->\n).*?(<!-- end numbers -->)", re.DOTALL)
     README.write_text(mark.sub(lambda found: f"{found[1]}{text}{found[2]}", README.read_text()))

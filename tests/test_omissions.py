@@ -212,6 +212,16 @@ def test_what_is_counted_is_named_in_its_right_number(value: Any, limit: dict[st
     assert re.fullmatch(said, missing(shaped))
 
 
+def test_a_short_answer_that_stays_json_tells_of_its_links_too() -> None:
+    named = enumerate(("Door", "Lamp", "Chair", "Shelf", "Bed"))
+    shaped = Shaper({}).shape(
+        [{"id": n, "title": f"{name} squeaks", "url": f"https://api.example.com/{n}/a"} for n, name in named]
+    )
+    data, line = shaped.text.splitlines()
+    assert json.loads(data)[0] == {"id": 0, "title": "Door squeaks"}
+    assert line == "(left out: 5 links (url))"
+
+
 def test_neither_what_was_asked_for_nor_what_is_private_is_named_to_who_has_no_ref() -> None:
     override = {"private": ["secret"], "exclude_fields": ["noise"]}
     shaped = Shaper({"tool_overrides": {"t": override}}).shape({"a": 1, "secret": None, "noise": None}, tool="t")

@@ -155,7 +155,7 @@ def write(response: Presented) -> tuple[str, str]:
     text, encoding = _write_numbers(value, response)
     only_data = bare or value is not response.value
     text = _with_absent(response, text, encoding, only_data=only_data)
-    if only_data and not bare and encoding != "json":
+    if only_data and not bare:
         text += noise_notice(response)
     if foldable and not only_data and value.keys() <= _IN_LINES and _is_dearer(text, response):
         return _with_lines(response)
