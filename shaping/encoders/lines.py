@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from shaping.parsers.sections import is_diff
@@ -31,10 +32,13 @@ _AFFIX: Final = 3  # characters that the words of a column begin or end with, fr
 _PAYS: Final = 40  # characters that a kind of lines must save: a reader looks each of them up
 _LONGEST: Final = 2000  # characters of a line; a longer one is a document
 _SPLITS: Final = 6  # words by which lines of one kind are told apart, one after the other
-_COLUMNS, _NAMES = 4, 2  # that are tried for that: those with few different words, and those with many
+_COLUMNS: Final = 4  # that are tried for that: those with the fewest different words
 _ENDS: Final = 8  # words that lines of different lengths may begin or end with
 _WORTH, _UNSURE = 0.85, 0.15  # of the tokens of a text is what it may cost written short; by which a guess may be wrong
+# Of the characters of a text is what must be saved, by some of its lines and by all: they say roughly what tokens say.
+_LIKELY, _ENOUGH = 0.05, 0.075
 _SOURCE_LINES: Final = 0.25  # of the lines of a text are those of source code
+_SAMPLE, _UNEVEN = 128, 0.618034  # lines by which a long text is judged first, and how they are spread over it
 
 _OWN = re.compile(r"^(?:#\d+(?:[ =]|$)|… )", re.MULTILINE)  # a line that would be taken for one of ours
 _DOCUMENT = re.compile(r"\s*[<{\[]\S|#!")  # how a page, JSON and a script begin
@@ -46,9 +50,9 @@ _SOURCE = re.compile(
 # Braces would be taken for places, and other blanks than spaces and tabs for parts of words.
 _ODD = re.compile(r"[{}\x00-\x08\x0a-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _GAP = re.compile(r"[ \t]+")
+_WIDE_GAP = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
 _DIVIDING: Final = frozenset("/\\=:,;()[]<>|\"'`")  # what stands between the parts of a word
 _ENCLOSING: Final = frozenset("()[]<>\"'`,;")  # what is worth writing once even where it stands alone
-_TAIL = re.compile(r"[^\w.+-].*")
 _TAGGED = re.compile(r"#(\d+)(?:=(.*)|( \((\d+) lines\):)|(?: (.*))?)")
 _PLACE = re.compile(r"\{(\d*|…)\}")
 
@@ -75,10 +79,16 @@ def encode(text: str) -> str:
     ):
         return text
     lines = text.split("\n")
-    found = sorted(_kinds(lines, frozenset(error_lines(lines))), key=lambda kind: kind.saved)[-_MOST:]
+    some = _some_of(lines)
+    # Most long texts are told by a part of them, and a part is as cheap as a short text.
+    if some is not lines and (not _promise(some, _groups(some), _LIKELY) or _is_source(some)):
+        return text
+    groups = _groups(lines, frozenset(error_lines(lines)))
+    if not _promise(lines, groups, _ENOUGH) or _is_source(lines):
+        return text
+    found = sorted((group.kind() for group in groups), key=lambda kind: kind.saved)[-_MOST:]
     kinds = sorted(found, key=lambda kind: min(kind.rows))
-    # Characters say roughly what tokens say.
-    if sum(kind.saved for kind in kinds) < (1 - _WORTH) / 2 * len(text) or _is_source(text, len(lines)):
+    if sum(kind.saved for kind in kinds) < _ENOUGH * len(text):
         return text
     legend = {min(kind.rows): f"#{number}={kind.template}" for number, kind in enumerate(kinds, 1)}
     tags = {at: (f"#{number}", words) for number, kind in enumerate(kinds, 1) for at, words in kind.rows.items()}
@@ -121,8 +131,24 @@ def _filled(template: list[str], said: str) -> str:
     return template[0] + "".join(f"{word}{after}" for word, after in zip(filled, template[2::2], strict=True))
 
 
-def _is_source(text: str, lines: int) -> bool:
-    return len(_SOURCE.findall(text)) > _SOURCE_LINES * lines or looks_like_yaml(text)
+def _some_of(lines: Words) -> Words:
+    """Return lines from all over a long text, or all of one that is not long."""
+    if len(lines) < 2 * _SAMPLE:
+        return lines
+    # No two of them are equally far apart, because records are.
+    return [lines[at] for at in sorted({int(len(lines) * (step * _UNEVEN % 1)) for step in range(_SAMPLE)})]
+
+
+def _promise(lines: Words, groups: Sequence[_Group], part: float) -> bool:
+    """Whether groups of lines may save so much of the characters, if every wide gap were in one of them."""
+    text = "\n".join(lines)
+    missing = part * len(text) - sum(group.saved for group in groups)
+    return missing <= 0 or (bool(groups) and _GAP_PRICE * len(_WIDE_GAP.findall(text)) >= missing)
+
+
+def _is_source(lines: Words) -> bool:
+    text = "\n".join(lines)
+    return len(_SOURCE.findall(text)) > _SOURCE_LINES * len(lines) or looks_like_yaml(text)
 
 
 def _written(lines: Words, tags: Mapping[int, tuple[str, str]], legend: Mapping[int, str]) -> Iterator[str]:
@@ -145,28 +171,28 @@ def _written(lines: Words, tags: Mapping[int, tuple[str, str]], legend: Mapping[
         at = end
 
 
-def _kinds(lines: Words, keep: frozenset[int]) -> list[_Kind]:
+def _groups(lines: Words, keep: frozenset[int] = frozenset()) -> list[_Group]:
     """Group lines by their indentation and number of words, then the others by the words at their ends."""
-    groups: dict[tuple[str, int], list[int]] = defaultdict(list)
+    alike: dict[tuple[str, int], list[int]] = defaultdict(list)
     words: dict[int, list[str]] = {}
     for at, line in enumerate(lines):
         if at not in keep and 0 < len(line) <= _LONGEST and not _ODD.search(line):
             words[at] = line.split()
-            groups[_indent(line), len(words[at])].append(at)
-    kinds: list[_Kind] = []
+            alike[_indent(line), len(words[at])].append(at)
+    groups: list[_Group] = []
     others: dict[str, list[int]] = defaultdict(list)
-    for (indent, number), rows in groups.items():
+    for (indent, number), rows in alike.items():
         new = _told_apart(_Group(lines, words, rows), _SPLITS) if number and len(rows) >= _LEAST else []
-        kinds += new
-        taken = {at for kind in new for at in kind.rows}
+        groups += new
+        taken = {at for group in new for at in group.rows}
         others[indent] += [at for at in rows if at not in taken]
     for rows in others.values():
         start, end = (_shared(words, rows, from_end=from_end) for from_end in (False, True))
         longer = sorted(at for at in rows if len(words[at]) > start + end)
         if start + end and len(longer) >= _LEAST:
             ends = {at: _ends(lines[at], start, end) for at in longer}
-            kinds += _told_apart(_Group(lines, ends, longer, start), _SPLITS)
-    return kinds
+            groups += _told_apart(_Group(lines, ends, longer, start), _SPLITS)
+    return groups
 
 
 def _indent(line: str) -> str:
@@ -189,17 +215,16 @@ def _shared(words: Mapping[int, list[str]], rows: list[int], *, from_end: bool) 
     return found
 
 
-def _told_apart(group: _Group, splits: int) -> list[_Kind]:
-    """Return one kind of lines, or several where that is shorter."""
+def _told_apart(group: _Group, splits: int) -> list[_Group]:
+    """Return one group of lines that pays, or several where that is shorter."""
     best, parts = group.saved, list[_Group]()
     for column in group.telling() if splits else ():
         split = group.split(column)
         if (saved := sum(max(0, part.saved) for part in split)) > best:
             best, parts = saved, split
     if parts:
-        return [kind for part in parts for kind in _told_apart(part, splits - 1)]
-    kind = group.kind() if len(group.rows) >= _LEAST else None
-    return [kind] if kind is not None and kind.saved >= _PAYS else []
+        return [found for part in parts for found in _told_apart(part, splits - 1)]
+    return [group] if len(group.rows) >= _LEAST and group.pays else []
 
 
 class _Group:
@@ -223,18 +248,19 @@ class _Group:
                 differing.add(column)
         self.saved = (same - _TAG) * len(rows) + again - same - _PLACE_PRICE * len(self._columns) - _TAG
 
+    @property
+    def pays(self) -> bool:
+        return self.saved >= _PAYS or self.saved + _GAP_PRICE * self._gaps[1] >= _PAYS
+
     def telling(self) -> list[int]:
-        """Return the columns whose words may tell kinds of lines apart; those where only their ends may as `~at`."""
+        """Return the columns whose words may tell kinds of lines apart."""
         counts = {at: len(set(column)) for at, column in enumerate(self._columns)}
-        few = sorted((at for at in counts if 1 < counts[at] <= len(self.rows) // 2), key=counts.__getitem__)
-        many = [~at for at in counts if counts[at] > len(self.rows) // 2]
-        return few[:_COLUMNS] + many[:_NAMES]
+        few = (at for at in counts if 1 < counts[at] <= len(self.rows) // 2)
+        return sorted(few, key=counts.__getitem__)[:_COLUMNS]
 
     def split(self, column: int) -> list[_Group]:
-        """Return the lines apart by their word in a column, or by what follows a name in it; seldom ones together."""
-        keys: Words = self._columns[column if column >= 0 else ~column]
-        if column < 0:
-            keys = [found[0] if (found := _TAIL.search(key)) else "" for key in keys]
+        """Return the lines apart by their word in a column; those with seldom ones together."""
+        keys = self._columns[column]
         counts = Counter(keys)
         least = max(_LEAST, len(self._lines) // _MOST)
         parts: dict[str | None, list[int]] = defaultdict(list)
@@ -246,7 +272,7 @@ class _Group:
 
     def kind(self) -> _Kind:
         """Write what the lines share as a template."""
-        gaps, wide = self._gaps()
+        gaps, wide = self._gaps
         parts = [_indent(self._lines[self.rows[0]])]
         places: dict[Words, int] = {}
         for at, (column, gap) in enumerate(zip(self._columns, gaps, strict=True)):
@@ -261,6 +287,7 @@ class _Group:
         words = map(" ".join, zip(*places, strict=True)) if places else [""] * len(self.rows)
         return _Kind("".join(parts), dict(zip(self.rows, words, strict=True)), self.saved + _GAP_PRICE * wide)
 
+    @cached_property
     def _gaps(self) -> tuple[list[str], int]:
         """Return the narrowest gap after each column, and how many gaps of all lines are wide."""
         last = len(self._columns) - 1

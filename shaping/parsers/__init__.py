@@ -137,12 +137,12 @@ def is_cheaper(parsed: Parsed, *, as_lines: bool = True) -> bool:
     if parsed.format in _ROWS and (head := head_of(parsed.text)) is not parsed.text:
         parsed = parse(head, (parsed.format,)) or parsed
     written = encode(parsed.value, repeats=True, constants=True).text
+    guess = cheap(written) / cheap(parsed.text)
+    if guess > _WORTH + _SURE:
+        return False
     if as_lines and len(parsed.text) <= _SHORT and (short := lines.encode(parsed.text)) != parsed.text:
         return count(written) <= count(short) / _CLEARLY
-    guess = cheap(written) / cheap(parsed.text)
-    if abs(guess - _WORTH) > _SURE:
-        return guess < _WORTH
-    return count(written) <= _WORTH * count(parsed.text)
+    return guess < _WORTH - _SURE or count(written) <= _WORTH * count(parsed.text)
 
 
 def parse_within(text: str) -> Parsed | None:

@@ -17,7 +17,7 @@ _ERROR = (
     r"|can't|couldn't|could not|unable to|undefined|unresolved|not found|no such|denied|refused|aborted|abort"
     r"|segmentation fault|core dumped|killed|conflict|timed out|invalid|unexpected|unrecogni[sz]ed"
     r"|(?:unknown|illegal|missing) (?:\w+ )?(?:option|command|subcommand|flag|switch|argument|operand))(?:[^\w-]|$)"
-    r"|(?-i:[A-Z]\w*(?:Error|Exception))\b|^e\s|^\s*(?:not ok|[✗✖✘])\s|:\d+:\d+:\s"
+    r"|(?-i:[A-Z]\w*(?:Error|Exception))(?-u:\b)|^e\s|^\s*(?:not ok|[✗✖✘])\s|:\d+:\d+:\s"
 )
 # Looked for by Rust's regex engine, which is twenty times faster here.
 _has_error_word = SchemaValidator(
