@@ -232,9 +232,10 @@ def reduce_text(
 ) -> tuple[str, list[Omission]]:
     """Return a text without its noise, and what was left out; the same text where there was none."""
     if is_tree(text):
-        reduced = fold_tree(text, keep_ids=not ELEMENT_ARGUMENTS.isdisjoint(arguments))
-        noisy = "boilerplate" in groups and reduced != text
-        return (reduced, [Omission("", 1, "boilerplate")]) if noisy else (text, [])
+        reduced = text
+        if "boilerplate" in groups:
+            reduced = fold_tree(text, keep_ids=not ELEMENT_ARGUMENTS.isdisjoint(arguments))
+        return reduced, [] if reduced == text else [Omission("", 1, "boilerplate")]
     if is_diff(text):
         return text, []
     if "boilerplate" in groups and (folded := _as_levels(text)) is not None:

@@ -9,8 +9,10 @@ import re
 from dataclasses import dataclass, field
 from json import JSONDecodeError, loads
 
-_LINE = re.compile(r"^( *)- (.*)$")
-_NODE = re.compile(r'^(/?[A-Za-z][\w-]*)((?: "(?:[^"\\]|\\.)*")?)((?: \[[^\]]*\])*)(?::(?: (.*))?)?$', re.DOTALL)
+# An element with its name, its marks and its words, or words alone.
+_LINE = re.compile(
+    r'( *)- (?:(/?[A-Za-z][\w-]*)(?: "((?:[^"\\]|\\.)*)")?((?: \[[^\]]*\])*)(?::(?: (.*))?)?$|(.*))', re.DOTALL
+)
 _REF = re.compile(r" \[(?:ref|uid|id)=[^\]]*\]")
 _POINTER = " [cursor=pointer]"
 _CHROME = re.compile(r'^( *)uid=\S+ (\w+)(?: "((?:[^"\\]|\\.)*)")?', re.MULTILINE)
@@ -51,17 +53,21 @@ def is_tree(text: str) -> bool:
 
 def fold_tree(text: str, *, keep_ids: bool) -> str:
     """Return a tree with its wrappers folded; what is not part of a tree stays as it is."""
-    if _CHROME.search(text):
+    if "uid=" in text and _CHROME.search(text):
         return "\n".join(_without_echoes(text.split("\n")))
     out: list[str] = []
     block: list[str] = []
+    nodes: list[_SnapshotNode] = []
     for line in [*text.split("\n"), ""]:
-        if _LINE.match(line):
+        if (node := _parse(line)) is not None:
             block.append(line)
+            nodes.append(node)
             continue
         if block:
-            out += _folded(block, keep_ids=keep_ids)
-            block = []
+            is_tree = any("[ref=" in each or "[uid=" in each for each in block)
+            is_tree = is_tree and max(each.indent for each in nodes) <= _DEEPEST
+            out += _folded(nodes, keep_ids=keep_ids) if is_tree else block
+            block, nodes = [], []
         out.append(line)
     return "\n".join(out[:-1])
 
@@ -85,15 +91,10 @@ def _without_echoes(lines: list[str]) -> list[str]:
     return kept
 
 
-def _folded(block: list[str], *, keep_ids: bool) -> list[str]:
-    if not any("[ref=" in line or "[uid=" in line for line in block):
-        return block
+def _folded(nodes: list[_SnapshotNode], *, keep_ids: bool) -> list[str]:
     root = _SnapshotNode(-1, "generic")
     open_nodes = [root]
-    for line in block:
-        node = _parse(line)
-        if node is None or node.indent > _DEEPEST:
-            return block
+    for node in nodes:
         while open_nodes[-1].indent >= node.indent:
             open_nodes.pop()
         open_nodes[-1].children.append(node)
@@ -106,15 +107,15 @@ def _folded(block: list[str], *, keep_ids: bool) -> list[str]:
 
 def _parse(line: str) -> _SnapshotNode | None:
     found = _LINE.match(line)
+    words = found[6] if found is not None else None
+    if words and words[0] == "'" and (end := words.rfind("'")) > 0:
+        found = _LINE.match(line.replace(words, words[1:end].replace("''", "'") + words[end + 1 :]))
     if found is None:
         return None
-    indent, said = len(found[1]), found[2]
-    if said.startswith("'") and (end := said.rfind("'")) > 0:
-        said = said[1:end].replace("''", "'") + said[end + 1 :]
-    node = _NODE.match(said)
-    if node is None:
-        return _SnapshotNode(indent, "text", text=said)
-    return _SnapshotNode(indent, node[1], node[2][2:-1], node[3], _unquoted(node[4] or ""))
+    indent, role, name, marks, text, words = found.groups()
+    if role is None:
+        return _SnapshotNode(len(indent), "text", "", "", words)
+    return _SnapshotNode(len(indent), role, name or "", marks, _unquoted(text) if text else "")
 
 
 def _unquoted(text: str) -> str:
