@@ -28,6 +28,7 @@ MAX_BYTES: Final = 200_000_000  # of all files together; the oldest go first
 _MOST_OF_IT: Final = 0.6  # the share of a value that one list in it has to be, so that it is written line by line
 _WORD: Final = re.compile(r"[^\w.-]+")
 _OURS: Final = re.compile(r"-\d{8}-\d{6}-[0-9a-f]{8}\.(?:jsonl?|txt)$")  # the name of a file of ours
+_TIME: Final = f"{'[0-9]' * 8}-{'[0-9]' * 6}"
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z_]\w*")
 _COLUMNS: Final = 8  # that are named
 _LOOKED_AT: Final = 1_000  # records from which columns and an example are taken
@@ -77,8 +78,11 @@ def result_file(value: Any, tool: str, folder: Path) -> ResultFile:
     """Describe the file that an answer goes into, as JSON lines, JSON or text; `write` writes it."""
     content, suffix, (about, example) = _content(value)
     digest = blake2b(content, digest_size=4).hexdigest()
-    name = f"{_WORD.sub('_', tool)[:60] or 'result'}-{time.strftime('%Y%m%d-%H%M%S')}-{digest}{suffix}"
-    return ResultFile(folder / name, about, example.replace("FILE", quote(str(folder / name))), content)
+    name = _WORD.sub("_", tool)[:60] or "result"
+    # The same answer again names the same file, so that its text is the same too, and prompt caches hold.
+    earlier = folder.glob(f"{name}-{_TIME}-{digest}{suffix}")
+    path = min(earlier, default=folder / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{digest}{suffix}")
+    return ResultFile(path, about, example.replace("FILE", quote(str(path))), content)
 
 
 def _content(value: Any) -> tuple[bytes, str, tuple[str, str]]:

@@ -6,6 +6,7 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,14 @@ def test_other_data_is_one_json_document() -> None:
     value = {"a": {"b": list(range(5))}, "c": ["x" * 400] * 4}
     found = written(value)
     assert (found.path.suffix, json.loads(found.path.read_text())) == (".json", value)
+
+
+def test_the_same_answer_again_names_the_same_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = written(ISSUES)
+    monkeypatch.setattr(time, "strftime", lambda _: "20990101-000000")
+    assert written(ISSUES).path == first.path
+    assert written(ISSUES[1:]).path != first.path
+    assert written(ISSUES, "other-list").path.name.startswith("other-list-20990101")
 
 
 def test_files_are_for_the_user_alone_and_ignored_by_version_control(workspace: Path) -> None:
