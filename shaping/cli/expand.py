@@ -16,7 +16,7 @@ from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, print_result, stopped
 from shaping.cli.payloads import read_payloads
 from shaping.commands.storage import read_stream, streams_of
 from shaping.ledger import record_text
-from shaping.parsers import parse
+from shaping.parsers import parse_to_ask
 from shaping.present.expansion import present_rows
 from shaping.response import TOOL_WARNING, counted
 from shaping.settings import Overrides
@@ -142,7 +142,7 @@ def _ask_file(shaper: Shaper, file: str, sql: str, max_tokens: int | None) -> Sh
 
 def _read(file: str) -> Any:
     answers = [payload.data for payload in read_payloads([file])]
-    parsed = [parse(answer) if isinstance(answer, str) else None for answer in answers]
+    parsed = [parse_to_ask(answer) if isinstance(answer, str) else None for answer in answers]
     if any(isinstance(answer, str) and found is None for answer, found in zip(answers, parsed, strict=True)):
         raise stopped(f"{file} holds no records", 1, hint="JSON, JSON lines, CSV, XML, YAML and text tables are read.")
     values = [answer if found is None else found.value for answer, found in zip(answers, parsed, strict=True)]

@@ -12,7 +12,7 @@ import orjson
 
 from shaping.cleaning import clean
 from shaping.errors import ToolError
-from shaping.parsers import parse
+from shaping.parsers import parse_to_ask
 from shaping.paths import compile_fields
 from shaping.paths.rules import original
 from shaping.response import TOOL_WARNING, CallContext, Warned, counted
@@ -211,6 +211,6 @@ def _printed(value: Any) -> Any:
 def _data(value: Any, plan: Plan) -> Any:
     """Return the data to ask: of a text what it holds, and nothing of what is private now."""
     value = _printed(value)
-    if isinstance(value, str) and (parsed := parse(value)) is not None:
+    if isinstance(value, str) and (parsed := parse_to_ask(value)) is not None:
         value = parsed.value
     return value if plan.private is None else plan.private.apply(value)

@@ -155,3 +155,16 @@ def test_an_output_too_long_for_memory_is_searched_whole_and_never_counted_in_pa
     assert done.exit_code != 0
     assert "of this output are not kept: a SELECT would be wrong" in done.output
     assert "of this output are not kept)" in shaping("expand", ref, "--search", "ERROR").stdout.splitlines()[0]
+
+
+def test_rows_of_a_csv_of_any_length_are_counted_in_sql(tmp_path: Path) -> None:
+    rows = "for n in range(300_000): print(n, f'the entry number {n}', 'open' if n % 3 else 'closed', sep=',')"
+    program = f"print('id,title,state')\n{rows}"
+    ref = told("run", "--json", "--max-tokens", "200", "--", sys.executable, "-c", program)["meta"]["ref"]
+    counts = '[{"n":100000}]\n'
+    asked = "SELECT count(*) AS n FROM items WHERE state = 'closed'"
+    assert shaping("expand", ref, "--sql", asked).stdout == counts
+    file = tmp_path / "entries.csv"
+    file.write_text(shaping("expand", ref, "--stdout").stdout)
+    assert file.stat().st_size > 8 * 1024 * 1024
+    assert shaping("query", str(file), asked).stdout == counts
