@@ -99,10 +99,11 @@ def _print_page(shaped: Shaped, text: str, ref: str, *, as_json: bool) -> None:
 
 
 def _print_answer(text: str, shaped: Shaped) -> None:
-    typer.echo(text)
-    for warned in shaped.warnings:
-        if warned.code != TOOL_WARNING:  # the text has that one
-            typer.echo(str(warned), err=True)
+    """Print an answer for a program to read, and what is to be known of it on standard error."""
+    typer.echo(text.removesuffix(shaped.notice))
+    said = [str(warned) for warned in shaped.warnings if warned.code != TOOL_WARNING]  # the notice has that one
+    for line in filter(None, (shaped.notice.strip(), *said)):
+        typer.echo(line, err=True)
 
 
 def _written(shaped: Shaped, *, as_json: bool) -> str:
