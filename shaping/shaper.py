@@ -195,11 +195,12 @@ class Shaper(PlanChooser):
         page's text; where something else of it goes out, `written` says what.
         """
         if sql is not None:
-            return self.query(ref, sql, surface=surface, owner=owner)
+            return self.query(ref, sql, max_tokens, surface=surface, owner=owner)
         keeper = self.keeper(surface)
         kept = recall(keeper, ref, owner=owner or self.facts.session_id)
         plan = self.plan(kept.meta.get("tool", ""), surface=surface)
         if search is not None:
+            plan = replace(plan, max_tokens=max_tokens or plan.max_tokens)
             return present_hits(kept, search, plan, self._shape, cursor=cursor)
         return expanded_page(
             kept,
@@ -213,7 +214,15 @@ class Shaper(PlanChooser):
             written=written,
         )
 
-    def query(self, ref: str, sql: str, *, surface: Surface = "python", owner: str | None = None) -> Shaped:
+    def query(
+        self,
+        ref: str,
+        sql: str,
+        max_tokens: int | None = None,
+        *,
+        surface: Surface = "python",
+        owner: str | None = None,
+    ) -> Shaped:
         """Run one SELECT over the records of an answer that is kept; `schema` in its place lists tables and columns."""
         owner = owner or self.facts.session_id
 
@@ -225,7 +234,7 @@ class Shaper(PlanChooser):
             self._databases = Databases()
         key = (ref, owner or "", surface, self.loaded_config.hash)
         plan, rows = self._databases.query(key, sql, recalled)
-        return present_rows(rows, plan, self._shape)
+        return present_rows(rows, replace(plan, max_tokens=max_tokens or plan.max_tokens), self._shape)
 
     def keeper(self, surface: Surface) -> Keeper:
         """Return what writes to this shaper's store; the surface of the first call decides which."""

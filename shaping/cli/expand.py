@@ -125,7 +125,7 @@ def query(
     """Ask a SELECT of the records in a file (JSON, JSON lines, CSV, tables in text, …) or behind a ref."""
     shaper = Shaper(config, watch=False)
     if source.startswith("r_") and not Path(source).exists():
-        found = shaper.query(source, sql, surface="command")
+        found = shaper.query(source, sql, max_tokens, surface="command")
     else:
         found = _ask_file(shaper, source, sql, max_tokens)
     if as_json:

@@ -168,3 +168,15 @@ def test_rows_of_a_csv_of_any_length_are_counted_in_sql(tmp_path: Path) -> None:
     file.write_text(shaping("expand", ref, "--stdout").stdout)
     assert file.stat().st_size > 8 * 1024 * 1024
     assert shaping("query", str(file), asked).stdout == counts
+
+
+def test_a_budget_holds_for_rows_and_hits_too() -> None:
+    program = "for n in range(3_000): print(f'line {n} of the output')"
+    ref = told("run", "--json", "--max-tokens", "200", "--", sys.executable, "-c", program)["meta"]["ref"]
+    assert tokens.exact(shaping("expand", ref, "--search", "line", "--max-tokens", "120").stdout) <= 120
+    rows = "print('id,name')\nfor n in range(3_000): print(f'{n},name {n}')"
+    ref = told("run", "--json", "--max-tokens", "200", "--", sys.executable, "-c", rows)["meta"]["ref"]
+    for words in (("expand", ref, "--sql"), ("query", ref)):
+        done = shaping(*words, "SELECT * FROM items LIMIT 900", "--max-tokens", "120")
+        assert tokens.exact(done.stdout) <= 120
+        assert "of 900 shown" in done.stderr
