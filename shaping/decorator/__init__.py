@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, get_args, overl
 
 from shaping.cleaning import fail_safe
 from shaping.decorator.annotation import describe_return
-from shaping.decorator.frameworks import as_content, inside_mcp, is_control_flow, is_foreign, report_error
+from shaping.decorator.frameworks import (
+    Framework,
+    as_content,
+    calling_framework,
+    is_control_flow,
+    is_foreign,
+    is_unknown,
+    report_error,
+)
 from shaping.errors import from_exception, registry
 from shaping.response import Shaped, ShapedDict, ShapedList
 from shaping.settings import Overrides
@@ -149,10 +157,11 @@ def _name_of(function: Any) -> str:
 class DecoratedCall:
     """One call of a decorated function: the tool's notes, its result or error, and the shaped answer."""
 
-    __slots__ = ("error", "etag", "iterates", "nested", "notes", "result", "running", "tool")
+    __slots__ = ("args", "error", "etag", "iterates", "nested", "notes", "result", "running", "tool")
 
     def __init__(self, tool: DecoratedTool, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> None:
         self.tool = tool
+        self.args = args
         self.etag = tool.etag_in(args, kwargs or {})
         self.notes = CallNotes()
         self.nested = _RUNNING.get()
@@ -191,12 +200,14 @@ class DecoratedCall:
             return result
         if tool.form == "content_and_artifact" and isinstance(result, tuple) and len(result) == _PAIR:
             content, artifact = result
-            shaped = self._shape(content)
+            shaped = self.shape(content)
             return self._failed(shaped, None) if shaped.failed else (shaped.text, artifact)
-        content = as_content(result, tool, self._metadata(), nested=self.nested)
+        content = as_content(result, self)
         if content is not None:
             return content
-        shaped = self._shape(result)
+        if tool.form == "envelope" and is_unknown(result, tool) and self.framework not in {"fastmcp", "sdk"}:
+            return result
+        shaped = self.shape(result)
         if shaped.failed:
             return self._failed(shaped, None)
         if self.iterates and type(shaped.value) is list:
@@ -212,27 +223,34 @@ class DecoratedCall:
         if not plan.enabled and fail_safe(str(error), plan) == str(error):
             raise error
         detail = from_exception(error, table=table, debug=plan.debug, state_changing=tool.state_changing)
-        return self._failed(self._shape(None, error=detail), error)
+        return self._failed(self.shape(None, error=detail), error)
 
     def _failed(self, shaped: Shaped, error: Exception | None) -> Any:
-        reported = report_error(shaped, error, self.tool, nested=self.nested)
+        reported = report_error(shaped, error, self)
         return marked(shaped, None) if reported is None else reported
 
-    def _metadata(self) -> dict[str, Any]:
+    @property
+    def framework(self) -> Framework | None:
+        """What kind of framework is making the call."""
+        return calling_framework(self.tool, self.args)
+
+    def metadata(self) -> dict[str, Any]:
         """Return the metadata of the call: the tool's notes, and the caller's etag."""
         etag = {} if self.etag is None else {"if_none_match": self.etag}
         return {**self.notes.about(), **etag}
 
-    def _shape(self, value: Any, error: ErrorDetail | None = None) -> Shaped:
+    def shape(self, value: Any, error: ErrorDetail | None = None, *, as_json: bool = True) -> Shaped:
+        """Shape a value by the tool's choices; what an MCP framework has advertised is kept to."""
         tool = self.tool
+        pinned = tool.pinned is not None and self.framework in {"fastmcp", "sdk"}
         return tool.shaper.shape(
             value,
             tool=tool.name,
             default_profile=tool.profile,
-            request=tool.pinned if tool.pinned is not None and inside_mcp(tool) else None,
+            request=tool.pinned if pinned else None,
             error=error,
-            as_json=tool.form == "envelope",
-            **self._metadata(),
+            as_json=as_json and tool.form == "envelope",
+            **self.metadata(),
         )
 
 

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TYPE_CHECKING, Any, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, get_args
 
 import orjson
 
 from shaping.cleaning import log_fault
 from shaping.errors import ToolError
-from shaping.response import TOOL_WARNING, required
+from shaping.response import TOOL_WARNING, Shaped, required
 from shaping.settings.context import note
+from shaping.values.opening import is_data
 
 if TYPE_CHECKING:
-    from shaping.decorator import DecoratedTool
-    from shaping.response import Shaped
+    from shaping.decorator import DecoratedCall, DecoratedTool
 
 logger = logging.getLogger("shaping")
+Framework: TypeAlias = Literal["fastmcp", "sdk", "claude", "agents"]
+_RAISING: Final = frozenset({"claude", "agents"})
 _SDK = "mcp.server.mcpserver"
+_STRANDS = "strands.telemetry.tracer"
+# The context variables that LangChain, LlamaIndex and Agno set around each call of a tool.
+_TOOL_RUNS = {
+    "langchain_core.runnables.config": "var_child_runnable_config",
+    "llama_index_instrumentation.span": "active_span_id",
+    "agno.run.authorization": "_AUTHORITY",
+}
 # Packages whose exceptions steer an agent (interrupts, retries, approvals) and whose result objects only they can read.
 _AGENTS = frozenset({
     "ag2", "agent_framework", "agents", "agno", "autogen", "autogen_agentchat", "autogen_core", "claude_agent_sdk",
@@ -45,7 +54,20 @@ def is_foreign(result: Any) -> bool:
     known = next((kind for kind in kinds if _is_of_agents(kind) or kind.__module__.startswith(_OBJECTS)), None)
     if known is None and not _is_of_strands(result):
         return False
-    kind = known or type(result)
+    return _passes(known or type(result))
+
+
+def is_unknown(result: Any, tool: DecoratedTool) -> bool:
+    """Return whether a result is an object that is no data: whoever called the tool may know it.
+
+    Where fields are private it is opened all the same, because nobody can tell what it holds.
+    """
+    if is_data(result) or isinstance(result, Shaped) or tool.shaper.mode != "on" or tool.plan().closed:
+        return False
+    return _passes(type(result))
+
+
+def _passes(kind: type) -> bool:
     logger.debug("a result with a %s of %s passes unshaped", kind.__name__, kind.__module__)
     return True
 
@@ -66,13 +88,23 @@ def _is_of_agents(kind: type) -> bool:
     return module.partition(".")[0] in _AGENTS or module.startswith("google.adk")
 
 
-def inside_mcp(tool: DecoratedTool) -> bool:
-    """Return whether a request of an MCP framework is running that this tool answers."""
-    return inside_fastmcp() or inside_sdk(tool)
+def calling_framework(tool: DecoratedTool, args: tuple[Any, ...]) -> Framework | None:
+    """Return what kind of framework is making the call, by the context variables in which it keeps its request."""
+    if _inside_fastmcp():
+        return "fastmcp"
+    inside_mcp = _inside_mcp()
+    if inside_mcp and tool.under_mcp_sdk:
+        return "sdk"
+    if _inside_agents():
+        return "agents"
+    if inside_mcp and "claude_agent_sdk" in sys.modules and args and type(args[-1]) is dict:
+        # The in-process server of the Claude Agent SDK gives a tool its arguments in one dict; MCPServer gives none so.
+        return "claude"
+    # The SDK's own schema generator, no other's, asks a tool for its schema, where the tool has one.
+    return "sdk" if inside_mcp and not tool.advertises else None
 
 
-def inside_fastmcp() -> bool:
-    """Return whether FastMCP is making a call, by its own context variable."""
+def _inside_fastmcp() -> bool:
     module = sys.modules.get("fastmcp.server.dependencies")
     if module is None:
         return False
@@ -83,31 +115,46 @@ def inside_fastmcp() -> bool:
     return True
 
 
-def inside_sdk(tool: DecoratedTool) -> bool:
-    """Return whether the SDK's `MCPServer` is making a call.
-
-    The SDK keeps its request in no context variable of its own, but opens a span for each request in OpenTelemetry's;
-    and its own schema generator, no other's, asks a tool for its schema, where the tool has one.
-    """
-    if _SDK not in sys.modules or (tool.advertises and not tool.under_mcp_sdk):
+def _inside_mcp() -> bool:
+    """Return whether a server of the MCP SDK answers a request: it opens a span for each in OpenTelemetry's context."""
+    if _SDK not in sys.modules:
         return False
     from opentelemetry.context import get_current  # noqa: PLC0415 (the SDK has loaded it)
 
     return bool(get_current())
 
 
-def report_error(shaped: Shaped, error: Exception | None, tool: DecoratedTool, *, nested: bool) -> Any:
+def _inside_agents() -> bool:
+    """Return whether an agent framework runs a tool that takes a failure for one only where it is raised."""
+    variables = (getattr(sys.modules.get(module), name, None) for module, name in _TOOL_RUNS.items())
+    return any(one is not None and one.get(None) is not None for one in variables) or _inside_strands()
+
+
+def _inside_strands() -> bool:
+    """Return whether Strands runs a tool, by OpenTelemetry's current span; where nobody records spans, by any span."""
+    if _STRANDS not in sys.modules:
+        return False
+    from opentelemetry.context import get_current  # noqa: PLC0415 (Strands has loaded it)
+    from opentelemetry.trace import get_current_span  # noqa: PLC0415 (Strands has loaded it)
+
+    scope = getattr(get_current_span(), "instrumentation_scope", None)
+    return bool(get_current()) if scope is None else bool(scope.name == _STRANDS)
+
+
+def report_error(shaped: Shaped, error: Exception | None, call: DecoratedCall) -> Any:
     """Raise, or return, what the surrounding framework takes for an error; None where the envelope itself will do."""
     if error is not None and _is_protocol_error(error):
         raise error
-    if not nested:
+    tool, framework = call.tool, None
+    if not call.nested:
         _log_fault(shaped, error, tool)
-        if inside_fastmcp():
+        framework = call.framework
+        if framework == "fastmcp":
             _raise_in_fastmcp(shaped, error)
-        if inside_sdk(tool) and not tool.yields:
+        if framework == "sdk" and not tool.yields:
             return _sdk_result(_envelope(shaped))
-    if shaped.plan.dialect == "none" or tool.form != "envelope":
-        # Bare data has no place for an error, so it is raised.
+    if framework in _RAISING or shaped.plan.dialect == "none" or tool.form != "envelope":
+        # Bare data has no place for an error, and these frameworks take what is returned for a success.
         raise _coded(shaped, error) from error
     return None
 
@@ -160,16 +207,17 @@ def mentions_content(annotation: Any) -> bool:
     return _is_kind(annotation) or any(mentions_content(part) for part in get_args(annotation))
 
 
-def as_content(value: Any, tool: DecoratedTool, metadata: dict[str, Any], *, nested: bool) -> Any:
-    """Return content as a result of the framework's own kind, shaped; None where it is data.
-
-    `metadata` is what is known of the call: the tool's notes, and the tag that the caller holds.
-    """
-    if nested or "mcp_types" not in sys.modules or not _is_content(value) or tool.shaper.mode != "on":
+def as_content(value: Any, call: DecoratedCall) -> Any:
+    """Return content as a result of the framework's own kind, shaped; None where it is data."""
+    if call.nested:
         return None
-    if inside_fastmcp():
-        return _for_fastmcp(value, tool, metadata)
-    return _for_sdk(value, tool, metadata) if inside_sdk(tool) and not tool.yields else None
+    if "claude_agent_sdk" in sys.modules and call.framework == "claude":
+        return _for_claude(value, call)
+    if "mcp_types" not in sys.modules or not _is_content(value) or call.tool.shaper.mode != "on":
+        return None
+    if call.framework == "fastmcp":
+        return _for_fastmcp(value, call)
+    return _for_sdk(value, call) if call.framework == "sdk" and not call.tool.yields else None
 
 
 def _is_kind(kind: Any) -> bool:
@@ -182,22 +230,36 @@ def _is_content(value: Any) -> bool:
     return _is_kind(type(value))
 
 
-def _for_fastmcp(value: Any, tool: DecoratedTool, metadata: dict[str, Any]) -> Any:
+def _for_claude(value: Any, call: DecoratedCall) -> dict[str, Any]:
+    """Return the dict of which the Claude Agent SDK reads `content`; data stands beside it, for a tool's own code."""
+    if _is_content(value):
+        return {"content": _for_sdk(value, call).model_dump(mode="json", by_alias=True, exclude_none=True)["content"]}
+    if isinstance(value, dict) and isinstance(value.get("content"), list):
+        wire = {"content": value["content"], "isError": bool(value.get("is_error"))}
+        return {**value, "content": _shaped(wire, value, call, channels="text")["content"]}
+    shaped = call.shape(value, as_json=False)
+    if shaped.failed:
+        report_error(shaped, None, call)
+    beside = shaped.value if isinstance(shaped.value, dict) and shaped.plan.dialect != "none" else {}
+    return {**beside, "content": [{"type": "text", "text": shaped.text}]}
+
+
+def _for_fastmcp(value: Any, call: DecoratedCall) -> Any:
     from fastmcp.tools.base import ToolResult  # noqa: PLC0415 (an extra, loaded by now)
 
     from shaping.mcp.fastmcp import tool_result, wire_result  # noqa: PLC0415 (an extra, loaded by now)
 
     given = value if isinstance(value, ToolResult) else ToolResult(content=value)
-    return tool_result(_shaped(wire_result(given), value, tool, metadata))
+    return tool_result(_shaped(wire_result(given), value, call))
 
 
-def _for_sdk(value: Any, tool: DecoratedTool, metadata: dict[str, Any]) -> Any:
+def _for_sdk(value: Any, call: DecoratedCall) -> Any:
     from mcp_types import CallToolResult  # noqa: PLC0415 (an extra, loaded by now)
 
     blocks = value if isinstance(value, list | tuple) else [value]
     given = value if isinstance(value, CallToolResult) else CallToolResult(content=[_block(item) for item in blocks])
     wire = given.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return CallToolResult.model_validate(_shaped(wire, value, tool, metadata))
+    return CallToolResult.model_validate(_shaped(wire, value, call))
 
 
 def _block(item: Any) -> Any:
@@ -216,8 +278,9 @@ def _block(item: Any) -> Any:
     return TextContent(type="text", text=pydantic_core.to_json(item, fallback=str).decode())
 
 
-def _shaped(wire: dict[str, Any], value: Any, tool: DecoratedTool, metadata: dict[str, Any]) -> dict[str, Any]:
-    shaped = tool.shaper.shape_result(wire, tool=tool.name, default_profile=tool.profile, **metadata)
+def _shaped(wire: dict[str, Any], value: Any, call: DecoratedCall, **options: Any) -> dict[str, Any]:
+    tool = call.tool
+    shaped = tool.shaper.shape_result(wire, tool=tool.name, default_profile=tool.profile, **call.metadata(), **options)
     if tool.advertises:
         # A framework that advertises a schema refuses an answer without structured content.
         data = tool.shaper.shape(value, tool=tool.name, default_profile=tool.profile, request=tool.pinned, as_json=True)

@@ -96,6 +96,28 @@ def _opened(value: Any) -> Any:
     return _open_other(value)
 
 
+# What a class has that declares its fields: pydantic's, dataclasses, attrs', msgspec's.
+_DECLARING = ("__pydantic_serializer__", "__dataclass_fields__", "__attrs_attrs__", "__struct_fields__")
+
+
+def is_data(value: Any) -> bool:
+    """Whether a value says itself that it is data; an object that is not may still have attributes and a text."""
+    kind = type(value)
+    if kind in PLAIN or kind in _EXACT:
+        return True
+    if isinstance(value, _UNOPENABLE):
+        return False
+    try:
+        return (
+            isinstance(value, (enum.Enum, int, float, Collection, Iterator, types.SimpleNamespace))
+            or any(hasattr(kind, name) for name in _DECLARING)
+            or is_table(value)
+            or to_jsonable_python(value) is not None
+        )
+    except Exception:  # noqa: BLE001 (pydantic knows no form of it, or its own code raises when it is looked at)
+        return False
+
+
 def key_text(key: Any) -> str:
     """Write a key that is not a string as JSON would write the value; a tuple as a JSON array."""
     opened = key

@@ -6,8 +6,11 @@ import functools
 import inspect
 import pickle
 import sys
+from collections import UserDict
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, get_origin
 
 import pytest
@@ -634,6 +637,58 @@ def test_a_frameworks_own_exceptions_and_results_pass_as_they_are(package: str) 
     with pytest.raises(type(interrupt)) as raised:
         steer(True)
     assert raised.value is interrupt
+
+
+class _Handle:
+    """A result that is no data: only whoever called the tool knows what to do with it."""
+
+    def __init__(self) -> None:
+        self.token = "t"
+
+
+class _Telling(_Handle):
+    def __str__(self) -> str:
+        return "handle t"
+
+
+class _Raising(_Handle):
+    def __getattr__(self, name: str) -> Any:
+        raise (RuntimeError if name == "columns" else AttributeError)(name)
+
+
+@pytest.mark.parametrize("given", [_Handle(), _Telling(), _Raising(), object(), len, asyncio, _Handle])
+def test_an_object_that_is_no_data_passes_with_a_debug_note(given: Any, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("DEBUG", logger="shaping"):
+        assert shape(config={})(lambda: given)() is given
+    assert "passes unshaped" in caplog.text
+
+
+@dataclass
+class _Record:
+    a: int = 1
+
+
+@pytest.mark.parametrize(
+    ("given", "data"),
+    [
+        (ISSUE.owner, {"login": "ada", "node_id": "MDQ6"}),
+        (_Record(), {"a": 1}),
+        (SimpleNamespace(a=1), {"a": 1}),
+        (Path("a"), "a"),
+        (range(2), [0, 1]),
+        (UserDict(a=1), {"a": 1}),
+        (Shaper({}).shape({"a": 1}), {"a": 1}),
+    ],
+)
+def test_what_declares_its_fields_or_is_a_collection_is_data(given: Any, data: Any) -> None:
+    assert shape(config={})(lambda: given)() == {"data": data}
+
+
+def test_an_object_that_is_no_data_is_opened_where_fields_are_private_or_only_text_is_wanted() -> None:
+    private = {"tool_overrides": {"tool": {"private": ["token"]}}}
+    assert shape(tool="tool", config=private)(_Handle)() == {"data": {}}
+    assert shape(tool="tool", config=private)(_Telling)() == {"data": "<_Telling>"}
+    assert shape(form="text", config={})(_Telling)() == "data: handle t"
 
 
 def test_the_annotation_that_a_framework_prints_is_readable() -> None:

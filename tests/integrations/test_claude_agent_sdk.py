@@ -47,6 +47,42 @@ def test_the_model_reads_what_it_would_read_over_mcp(shaper: Shaper, read_over_m
     assert call(listed, repo="a")["content"][0]["text"] == read_over_mcp
 
 
+@pytest.mark.parametrize("form", ["envelope", "text"])
+def test_a_tool_under_the_decorator_alone_is_read(shaper: Shaper, form: Any) -> None:
+    under = shape(shaper=shaper, tool="list_issues", form=form)
+    listed = tool("list_issues", "List issues", {"repo": str})(under(under_shape.handler.__wrapped__))  # type: ignore[attr-defined]
+    answer = served([listed], "list_issues")
+    assert answer.content[0].text == shaper.shape(issues(), tool="list_issues").text
+    assert not answer.is_error
+    assert served([tool("draws", "Draw", {})(under(draws.handler))], "draws").content[0].type == "image"
+    assert served([tool("fails", "Fail", {})(under(fails.handler))], "fails").is_error
+
+
+def test_a_tool_under_the_decorator_is_read_where_shaping_is_off(
+    shaper: Shaper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHAPING", "off")
+    assert json.loads(served([under_shape], "under_shape").content[0].text) == issues()
+
+
+def test_a_decorated_helper_of_a_tool_gives_its_data(shaper: Shaper) -> None:
+    @shape(shaper=shaper)
+    async def helper(arguments: dict[str, Any]) -> Any:
+        return issues()
+
+    @tool("counts", "Count issues", {"repo": str})
+    async def counts(arguments: dict[str, Any]) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": str(len((await helper(arguments))["data"]))}]}
+
+    assert served([counts], "counts").content[0].text == "30"
+
+
+def test_a_failure_under_the_decorator_is_told_in_the_frameworks_way(shaper: Shaper) -> None:
+    failing = shape(shaper=shaper)(raising(ValueError("no repository")).handler)
+    answer = served([tool("list_issues", "List issues", {"repo": str})(failing)], "list_issues")
+    assert (answer.is_error, answer.content[0].text) == (True, "BAD_ARGUMENT: no repository")
+
+
 def test_what_was_left_out_can_be_asked_for(shaper: Shaper, read_over_mcp: str) -> None:
     (expand,) = shape_tools([], shaper=shaper)
     ask_in_every_way(lambda **asked: call(expand, **asked)["content"][0]["text"], read_over_mcp)

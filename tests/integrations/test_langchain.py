@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
-from langchain.agents.middleware import AgentMiddleware
+from langchain.agents.middleware import AgentMiddleware, ToolRetryMiddleware
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
@@ -17,7 +17,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
 
-from shaping import Shaper, shape
+from shaping import Shaper, ToolError, shape
 from shaping.integrations.langchain import LangChainShaping
 from tests.integrations.answers import ask_in_every_way, issues
 
@@ -31,6 +31,20 @@ def list_issues(repo: str) -> list[dict[str, Any]]:
 @tool
 def fails(repo: str) -> str:
     """Fail."""
+    raise ValueError(f"no repository {repo}")
+
+
+@tool
+@shape(shaper=Shaper({}))
+def raises(repo: str) -> list[dict[str, Any]]:
+    """Fail, under our decorator."""
+    raise ValueError(f"no repository {repo}")
+
+
+@tool
+@shape(shaper=Shaper({}))
+async def raises_later(repo: str) -> list[dict[str, Any]]:
+    """Fail, under our decorator."""
     raise ValueError(f"no repository {repo}")
 
 
@@ -75,7 +89,7 @@ class ScriptedModel(GenericFakeChatModel):
 def agent(called: str, shaper: Shaper, args: dict[str, Any] | None = None, *more: AgentMiddleware) -> Any:  # type: ignore[type-arg]
     call = {"name": called, "args": args or {"repo": "acme/widgets"}, "id": "1"}
     model = ScriptedModel(messages=iter([AIMessage("", tool_calls=[call]), AIMessage("done")]))
-    tools = [list_issues, fails, asks, steers, with_artifact, decorated, picture]
+    tools = [list_issues, fails, raises, raises_later, asks, steers, with_artifact, decorated, picture]
     return create_agent(model, tools, middleware=[LangChainShaping(shaper=shaper), *more], checkpointer=InMemorySaver())
 
 
@@ -104,6 +118,22 @@ def test_what_was_left_out_can_be_asked_for(shaper: Shaper) -> None:
 def test_a_failure_has_the_frameworks_own_status(shaper: Shaper) -> None:
     with pytest.raises(ValueError, match="no repository"):
         answer("fails", shaper)
+
+
+def test_a_failure_under_the_decorator_is_told_in_the_frameworks_way(shaper: Shaper) -> None:
+    with pytest.raises(ToolError, match="BAD_ARGUMENT: no repository"):
+        answer("raises", shaper)
+    config = {"configurable": {"thread_id": "1"}}
+    asked = {"messages": [HumanMessage("go")]}
+
+    def retried(name: str) -> Any:
+        return agent(name, shaper, None, ToolRetryMiddleware(max_retries=1, initial_delay=0, jitter=False))
+
+    for out in (retried("raises").invoke(asked, config), asyncio.run(retried("raises_later").ainvoke(asked, config))):
+        message = next(message for message in out["messages"] if isinstance(message, ToolMessage))
+        assert message.status == "error"
+        assert "2 attempts" in message.content
+    assert raises.func("a")["error"]["error_code"] == "invalid_argument"  # called by hand, outside of any run
 
 
 def test_control_flow_and_result_objects_pass(shaper: Shaper) -> None:

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from llama_index.core.llms import ImageBlock
-from llama_index.core.tools import FunctionTool, ToolOutput
+from llama_index.core.agent.workflow import FunctionAgent, ToolCallResult
+from llama_index.core.llms import ImageBlock, MockFunctionCallingLLM
+from llama_index.core.tools import FunctionTool, ToolOutput, ToolSelection
+from llama_index.core.tools.calling import acall_tool, call_tool_with_selection
 
-from shaping import Shaper
+from shaping import Shaper, ToolError, shape
 from shaping.integrations.llama_index import shape_tools
 from tests.integrations.answers import ask_in_every_way, issues
 
@@ -34,6 +36,29 @@ def test_an_asynchronous_call_reads_the_same(shaper: Shaper, read_over_mcp: str)
     assert asyncio.run(listed.acall(repo="a")).content == read_over_mcp
 
 
+def in_an_agent(tool: Any) -> ToolOutput:
+    """Give a tool to an agent whose model calls every tool once, and return its output."""
+
+    async def run() -> list[ToolOutput]:
+        model = MockFunctionCallingLLM(is_chat_model=True)
+        handler = FunctionAgent(tools=[tool], llm=model, streaming=False).run("go")
+        outputs = [one.tool_output async for one in handler.stream_events() if isinstance(one, ToolCallResult)]
+        await handler
+        return outputs
+
+    (output,) = asyncio.run(run())
+    return output
+
+
+def test_an_agents_model_reads_the_same(shaper: Shaper, read_over_mcp: str) -> None:
+    def listed() -> list[dict[str, Any]]:
+        """List the issues of a repository."""
+        return issues()
+
+    tool = FunctionTool.from_defaults(listed, name="list_issues")
+    assert in_an_agent(shape_tools([tool], shaper=shaper)[0]).content == read_over_mcp
+
+
 def test_what_was_left_out_can_be_asked_for(shaper: Shaper, read_over_mcp: str) -> None:
     (expand,) = shape_tools([], shaper=shaper)
     ask_in_every_way(lambda **asked: expand.call(**asked).content, read_over_mcp)
@@ -50,6 +75,21 @@ def test_a_tools_parameters_are_unchanged(shaper: Shaper) -> None:
 def test_pictures_stay_pictures(shaper: Shaper) -> None:
     tool = FunctionTool.from_defaults(draws, callback=lambda raw: raw)
     assert isinstance(shape_tools([tool], shaper=shaper)[0].call().blocks[0], ImageBlock)
+
+
+def test_a_failure_under_the_decorator_is_told_in_the_frameworks_way(shaper: Shaper) -> None:
+    @shape(shaper=shaper)
+    def fails() -> list[dict[str, Any]]:
+        raise ValueError("no repository")
+
+    tool = FunctionTool.from_defaults(fails)
+    assert tool.metadata.description == "fails() -> shaping.ShapedAnswer"
+    with pytest.raises(ToolError, match="BAD_ARGUMENT: no repository"):
+        tool.call()
+    chosen = ToolSelection(tool_id="1", tool_name="fails", tool_kwargs={})
+    for output in (call_tool_with_selection(chosen, [tool]), asyncio.run(acall_tool(tool, {})), in_an_agent(tool)):
+        assert (output.is_error, "BAD_ARGUMENT" in output.content) == (True, True)
+    assert fails()["error"]["error_code"] == "invalid_argument"  # type: ignore[call-overload]  # called by hand
 
 
 def test_a_failure_has_the_frameworks_own_status(shaper: Shaper) -> None:

@@ -5,6 +5,9 @@ import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.trace import get_tracer
 from strands import Agent, tool
 from strands.models import Model
 
@@ -41,6 +44,20 @@ def draws() -> dict[str, Any]:
 @tool
 def fails() -> str:
     """Fail."""
+    raise ValueError("no repository")
+
+
+@tool
+@shape(shaper=Shaper({}))
+def raises() -> list[dict[str, Any]]:
+    """Fail, under our decorator."""
+    raise ValueError("no repository")
+
+
+@tool
+@shape(shaper=Shaper({}))
+async def raises_later():  # type: ignore[no-untyped-def]  # noqa: ANN201 (as people write it)
+    """Fail, under our decorator."""
     raise ValueError("no repository")
 
 
@@ -81,7 +98,7 @@ def run(shaper: Shaper, name: str, arguments: str = "{}") -> Any:
     shaping = StrandsShaping(shaper=shaper)
     agent = Agent(
         model,
-        tools=[list_issues, list_later, reports, draws, fails, shaping.expand_tool()],
+        tools=[list_issues, list_later, reports, draws, fails, raises, raises_later, shaping.expand_tool()],
         hooks=[shaping],
         callback_handler=None,
     )
@@ -106,6 +123,22 @@ def test_a_failure_has_the_frameworks_own_status(shaper: Shaper) -> None:
     result = run(shaper, "fails")
     assert result["status"] == "error"
     assert "no repository" in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_failure_under_the_decorator_is_told_in_the_frameworks_way(
+    shaper: Shaper, recorded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "false")
+    monkeypatch.setattr("strands.telemetry.tracer._tracer_instance", None)
+    if recorded:
+        monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", TracerProvider())
+    for name in ("raises", "raises_later"):
+        result = run(shaper, name)
+        assert (result["status"], "BAD_ARGUMENT: no repository" in str(result["content"])) == ("error", True)
+    if recorded:  # else nobody can tell whose span it is
+        with get_tracer("of somebody else").start_as_current_span("request"):
+            assert raises._tool_func()["error"]["error_code"] == "invalid_argument"
 
 
 def test_an_asynchronous_call_reads_the_same(shaper: Shaper, read_over_mcp: str) -> None:
