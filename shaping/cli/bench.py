@@ -17,7 +17,7 @@ from rich.progress import track
 from rich.table import Table
 
 from shaping import Shaper
-from shaping.cli.output import CONFIG, JSON, check_profiles, print_result, stopped
+from shaping.cli.output import CONFIG, Answer, check_profiles, columns, stopped
 from shaping.cli.payloads import SUFFIXES, read_bytes, read_payloads
 from shaping.clients import find_client
 from shaping.response import counted
@@ -25,7 +25,7 @@ from shaping.tokens import CountingError, TokenCount, UnknownTokenizerError, cou
 from shaping.tokens.savings import add_up, by_field as fields_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from shaping.cli.payloads import Payload
     from shaping.tokens.savings import FieldCost
@@ -68,12 +68,13 @@ def bench(
         raise stopped(f"nothing to measure: no file there ends in {', '.join(SUFFIXES)}")
     with _counting(failed=2):
         if by_field:
-            _show_fields(add_up([fields_of(payload.data, tokenizer) for payload in payloads]), top, program=program)
+            answer = _fields(add_up([fields_of(payload.data, tokenizer) for payload in payloads]), top)
         else:
             shaper = Shaper(config, watch=False)
             check_profiles(profile or (), shaper.loaded_config.profiles)
             setup = Setup(shaper, tuple(profile or _in_order(shaper.loaded_config.profiles)), tokenizer, tool, client)
-            _show(_compare(payloads, setup), tokenizer, program=program)
+            answer = _compared(_compare(payloads, setup), tokenizer)
+    answer.print(as_json=program)
 
 
 @contextmanager
@@ -96,13 +97,11 @@ def _compare(payloads: Sequence[Payload], setup: Setup) -> list[Comparison]:
     return [compare(payload, setup) for payload in steps]
 
 
-def _show(comparisons: Sequence[Comparison], tokenizer: str, *, program: bool) -> None:
+def _compared(comparisons: Sequence[Comparison], tokenizer: str) -> Answer:
     whole = total(comparisons)
-    if program:
-        told = [_told(comparison) for comparison in comparisons]
-        print_result({"tokenizer": tokenizer, "payloads": told, "total": _told(whole)})
-    else:
-        _print(comparison_table([*comparisons, whole]))
+    told = [_told(comparison) for comparison in comparisons]
+    data = {"tokenizer": tokenizer, "payloads": told, "total": _told(whole)}
+    return Answer(data, _lines(comparison_table([*comparisons, whole])))
 
 
 def _told(comparison: Comparison) -> dict[str, Any]:
@@ -129,11 +128,8 @@ def comparison_table(comparisons: Sequence[Comparison]) -> Table:
     return table
 
 
-def _show_fields(costs: Sequence[FieldCost], top: int, *, program: bool) -> None:
+def _fields(costs: Sequence[FieldCost], top: int) -> Answer:
     whole = sum(cost.tokens for cost in costs)
-    if program:
-        print_result({"fields": [asdict(cost) for cost in costs], "total": whole})
-        return
     table = Table("field", title="tokens of the compact JSON", title_justify="left")
     table.add_column("tokens", justify="right")
     table.add_column("share", justify="right")
@@ -142,14 +138,16 @@ def _show_fields(costs: Sequence[FieldCost], top: int, *, program: bool) -> None
     rows += [(counted(len(rest), "more field"), sum(cost.tokens for cost in rest))] if rest else []
     for name, tokens in (*rows, ("total", whole)):
         table.add_row(name, f"{tokens:,}", f"{100 * tokens / (whole or 1):.1f}%")
-    _print(table)
+    return Answer({"fields": [asdict(cost) for cost in costs], "total": whole}, _lines(table))
 
 
-def _print(table: Table) -> None:
+def _lines(table: Table) -> Iterator[str]:
     console = Console()
     # Numbers that a narrow terminal breaks over lines can be read; numbers that are cut cannot.
     console.width = max(console.width, _NARROWEST)
-    console.print(table)
+    with console.capture() as written:
+        console.print(table)
+    yield written.get().removesuffix("\n")
 
 
 _RUNS = 3
@@ -235,33 +233,18 @@ def tokens(
     *,
     tokenizer: Annotated[str, TOKENIZER] = "o200k_base",
     exact: Annotated[bool, EXACT] = False,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
+) -> Answer:
     """Count the tokens of files, and say of each number how well it is known."""
     with _counting(failed=1):
         chosen = counter(tokenizer)
         texts = {file: read_bytes(file).decode(errors="replace") for file in files}
         counts = {file: TokenCount(chosen.exact(text)) if exact else chosen.count(text) for file, text in texts.items()}
-    if as_json:
-        print_result(_counts(counts, tokenizer))
-        return
-    for line in _lines(counts):
-        typer.echo(line)
-
-
-def _counts(counts: Mapping[str, TokenCount], tokenizer: str) -> dict[str, Any]:
-    files = [
+    whole = sum(counts.values())
+    rows = [(f"{int(count):,}", count.label, file) for file, count in counts.items()]
+    told = [
         {"file": file, "tokens": int(count), "method": count.method, "error_bound": count.error_bound}
         for file, count in counts.items()
     ]
     elsewhere = [{"family": other.family, "about": other.label, "source": other.source} for other in multipliers()]
-    return {"tokenizer": tokenizer, "files": files, "total": sum(counts.values()), "elsewhere": elsewhere}
-
-
-def _lines(counts: Mapping[str, TokenCount]) -> Iterator[str]:
-    width = len(f"{sum(counts.values()):,}")
-    labels = max(len(count.label) for count in counts.values())
-    for file, count in counts.items():
-        yield f"{int(count):>{width},}  {count.label:<{labels}}  {file}"
-    if len(counts) > 1:
-        yield f"{sum(counts.values()):>{width},}  {'':<{labels}}  total"
+    data = {"tokenizer": tokenizer, "files": told, "total": whole, "elsewhere": elsewhere}
+    return Answer(data, columns([*rows, (f"{whole:,}", "", "total")] if len(rows) > 1 else rows, {0}))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from shaping.cli.output import CONFIG, JSON, print_result, quiet, reading_progress, stopped
+from shaping.cli.output import CONFIG, Answer, columns, quiet, reading_progress, stopped
 from shaping.errors import ToolError
 from shaping.ledger import LedgerDatabase
 from shaping.page.data import own_choices, plain, readable, sources
@@ -47,7 +47,7 @@ PROFILE = typer.Option(
     metavar="NAME", help="The profile that a call would choose; without it, the one the environment chooses."
 )
 SURFACE = typer.Option(metavar="python|mcp|command", help="Where the tool is called from.")
-TIER = typer.Option(help="The caller's tier, for rules under exclude_when_tier.")
+TIER = typer.Option(metavar="TIER", help="The caller's tier, for rules under exclude_when_tier.")
 ALL = typer.Option("--all", help="Show every choice, also those that are as the bundled default has them.")
 DIRECTORY = typer.Argument(help="Where to write; without it, here.", show_default=False, file_okay=False)
 
@@ -64,12 +64,7 @@ class ToolSurface(StrEnum):
     command = "command"
 
 
-def allow(
-    path: Annotated[Path | None, ALLOWED] = None,
-    *,
-    take_back: Annotated[bool, FORGET] = False,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
+def allow(path: Annotated[Path | None, ALLOWED] = None, *, take_back: Annotated[bool, FORGET] = False) -> Answer:
     """Let a config of the working tree apply whole, as it is now; an edit has to be allowed again."""
     place = path or find(None, cwd=Path.cwd(), environ=os.environ)
     if place is None or not place.exists():
@@ -84,39 +79,31 @@ def allow(
     else:
         record(place, os.environ)
         done = "is allowed" if place.is_dir() else "is allowed as it is now"
-    if as_json:
-        print_result({"path": str(place), "allowed": done.startswith("is allowed")})
-    else:
-        typer.echo(f"{short_name(str(place.absolute()))} {done}")
+    told = {"path": str(place), "allowed": done.startswith("is allowed")}
+    return Answer(told, [f"{short_name(str(place.absolute()))} {done}"])
 
 
-def check(
-    path: Annotated[Path | None, CHECKED] = None,
-    *,
-    traffic: Annotated[Path | None, TRAFFIC] = None,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
+def check(path: Annotated[Path | None, CHECKED] = None, *, traffic: Annotated[Path | None, TRAFFIC] = None) -> Answer:
     """Check a config, its profiles and the SHAPING variables; exit 1 on any problem. Warnings alone exit 0."""
     found = _loaded(path)
     checked_environment(os.environ, found.profiles)
     if problems := contract_problems(found.sources):
         raise ConfigError(problems)
     if traffic is not None:
-        _check_traffic(traffic, found, as_json=as_json)
-        return
+        return _check_traffic(traffic, found)
     unused = list(_rules_without_tool(found))
-    if as_json:
-        warnings = [*map(str, found.warnings), *unused]
-        print_result({"files": list(found.files), "hash": found.hash}, warnings)
-        return
-    for line in (*report(found.warnings, "warning"), *unused):
-        typer.echo(line, err=True)
+    notes = [*report(found.warnings, "warning"), *unused]
     ignored = any("not allowed" in (warning.says or "") for warning in found.warnings)
-    for file in found.files:
-        typer.echo(f"{short_name(file)} {'has no errors, but not all of it applies' if ignored else 'is good'}")
+    state = "has no errors, but not all of it applies" if ignored else "is good"
     if not found.files:
         looked = config_places(None, cwd=path.absolute() if path is not None else Path.cwd(), environ=os.environ)
-        typer.echo(f"no config was found; the bundled default applies. Looked for: {_places(looked)}", err=True)
+        notes.append(f"no config was found; the bundled default applies. Looked for: {_places(looked)}")
+    return Answer(
+        {"files": list(found.files), "hash": found.hash},
+        [f"{short_name(file)} {state}" for file in found.files],
+        notes,
+        [*map(str, found.warnings), *unused],
+    )
 
 
 def _loaded(path: Path | None) -> LoadedConfig:
@@ -153,8 +140,8 @@ def _places(files: Sequence[Path]) -> str:
     return f"{names} in {first}{upwards}; {own}"
 
 
-def _check_traffic(folder: Path, config: LoadedConfig, *, as_json: bool) -> None:
-    """Check traffic and print what was found; end with 1 where a contract is not kept, or no call can answer it."""
+def _check_traffic(folder: Path, config: LoadedConfig) -> Answer:
+    """Check traffic; end with 1 where a contract is not kept, or no call can answer it."""
     from shaping.learning import check as traffic_check, traffic  # noqa: PLC0415 (most checks read none: costs 100 ms)
 
     quiet()
@@ -164,22 +151,20 @@ def _check_traffic(folder: Path, config: LoadedConfig, *, as_json: bool) -> None
     except traffic.TrafficError as problem:
         raise stopped(str(problem), 1, code="FILE_NOT_FOUND") from None
     failures = [*found.contracts.failures.values()]
-    if as_json:
-        drift = [asdict(one) for one in found.drift]
-        broken = [asdict(one) for one in failures]
-        asked = {"asked": found.contracts.asked, "contracts": broken, "unanswered": list(found.unanswered)}
-        print_result({"calls": found.calls, **asked, "drift": drift})
-    else:
-        told = {"changed": found.drift, "not kept": failures, "not answered": found.unanswered}
-        for what, ones in told.items():
-            for one in ones:
-                typer.echo(f"{what}: {one}", err=True)
-        if not found.compared:
-            typer.echo("no baseline to compare with: `shaping suggest TRAFFIC -o CONFIG` writes one", err=True)
-        compared = f"{counted(found.contracts.asked, 'answer')} compared, {counted(len(failures), 'contract')} not kept"
-        typer.echo(f"{counted(found.calls, 'call')}: {compared}, {counted(len(found.drift), 'change')}")
-    if failures or found.unanswered:
-        raise typer.Exit(1)
+    told = {"changed": found.drift, "not kept": failures, "not answered": found.unanswered}
+    notes = [f"{what}: {one}" for what, ones in told.items() for one in ones]
+    if not found.compared:
+        notes.append("no baseline to compare with: `shaping suggest TRAFFIC -o CONFIG` writes one")
+    compared = f"{counted(found.contracts.asked, 'answer')} compared, {counted(len(failures), 'contract')} not kept"
+    data = {
+        "calls": found.calls,
+        "asked": found.contracts.asked,
+        "contracts": [asdict(one) for one in failures],
+        "unanswered": list(found.unanswered),
+        "drift": [asdict(one) for one in found.drift],
+    }
+    line = f"{counted(found.calls, 'call')}: {compared}, {counted(len(found.drift), 'change')}"
+    return Answer(data, [line], notes, exit_code=1 if failures or found.unanswered else 0)
 
 
 def explain(
@@ -190,35 +175,31 @@ def explain(
     surface: Annotated[ToolSurface, SURFACE] = ToolSurface.python,
     tier: Annotated[str | None, TIER] = None,
     everything: Annotated[bool, ALL] = False,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
+) -> Answer:
     """Show what decides the form of a tool's answers, and which file, line or profile said so."""
     found = load(config)
     chosen = profile or environment_profile(checked_environment(os.environ, found.profiles))
     choices = found.explain(tool, profile=chosen, tier=tier, surface=surface.value)
     if profile is None and chosen is not None:
         choices = [_by_environment(choice) if choice.name == "profile" else choice for choice in choices]
-    if as_json:
-        told = [{"choice": choice.name, "value": plain(choice.value), "source": choice.source} for choice in choices]
-        about = {"tool": tool, "config_hash": found.hash, "files": list(found.files)}
-        print_result(
-            {**about, "choices": told, "server_rules": [key for key, _ in _server_rules(found, tool)]},
-            [*_waiting(found, tool)],
-        )
-        return
     own = {choice.name for choice in own_choices(choices, found, surface.value)}
     leaves_out = {choice.name for choice in choices if choice.name in _LEAVES_OUT and choice.value}
     shown = [*choices] if everything else [one for one in reversed(choices) if one.name in own | leaves_out]
-    for line in _table(shown):
-        typer.echo(line)
-    for key, full_name in _server_rules(found, tool):
+    lines, rules, waiting = _table(shown), _server_rules(found, tool), [*_waiting(found, tool)]
+    for key, full_name in rules:
         named = ", ".join(sorted((found.config.tool_overrides or {})[key].model_fields_set))
-        typer.echo(f"{key} ({named}) applies too where {full_name.partition('/')[0]} serves it: --tool {full_name}")
-    for line in _waiting(found, tool):
-        typer.echo(line)
-    if len(shown) < len(choices):
-        typer.echo(f"{len(choices) - len(shown)} other choices are as bundled; --all shows them", err=True)
-    typer.echo(f"config {found.hash}: {', '.join(found.files) or 'the bundled default'}", err=True)
+        lines.append(f"{key} ({named}) applies too where {full_name.partition('/')[0]} serves it: --tool {full_name}")
+    rest = len(choices) - len(shown)
+    notes = [f"{rest} other choices are as bundled; --all shows them"] if rest else []
+    notes.append(f"config {found.hash}: {', '.join(found.files) or 'the bundled default'}")
+    data = {
+        "tool": tool,
+        "config_hash": found.hash,
+        "files": list(found.files),
+        "choices": [{"choice": one.name, "value": plain(one.value), "source": one.source} for one in choices],
+        "server_rules": [key for key, _ in rules],
+    }
+    return Answer(data, [*lines, *waiting], notes, waiting)
 
 
 def _server_rules(config: LoadedConfig, tool: str) -> list[tuple[str, str]]:
@@ -283,21 +264,21 @@ STARTER = """\
 """
 
 
-def init(directory: Annotated[Path, DIRECTORY] = Path(), *, as_json: Annotated[bool, JSON] = False) -> None:
+def init(directory: Annotated[Path, DIRECTORY] = Path()) -> Answer:
     """Write a commented response_config.json and its schema; a file that is there already is left as it is."""
     schema = "response_config.schema.json"
     files = {"response_config.json": STARTER.encode(), schema: bundled("config", schema)}
     try:
         refuse_links(directory)
         directory.mkdir(parents=True, exist_ok=True)
-        written = {name: _write(directory / name, content) for name, content in files.items()}
+        written = {directory / name: _write(directory / name, content) for name, content in files.items()}
     except OSError as error:
         raise stopped(f"cannot write in {directory}: {error.strerror}", 1) from None
-    if as_json:
-        print_result([{"file": str(directory / name), "written": new} for name, new in written.items()])
-        return
-    for name, new in written.items():
-        typer.echo(f"{directory / name} {'written' if new else 'was there already; left as it is'}", err=not new)
+    return Answer(
+        [{"file": str(file), "written": new} for file, new in written.items()],
+        [f"{file} written" for file, new in written.items() if new],
+        [f"{file} was there already; left as it is" for file, new in written.items() if not new],
+    )
 
 
 def _write(path: Path, content: bytes) -> bool:
@@ -309,22 +290,18 @@ def _write(path: Path, content: bytes) -> bool:
     return True
 
 
-def profiles(*, config: Annotated[Path | None, CONFIG] = None, as_json: Annotated[bool, JSON] = False) -> None:
+def profiles(*, config: Annotated[Path | None, CONFIG] = None) -> Answer:
     """List the profiles: what each is for, what it extends, and where it stands."""
     found = load(config)
     listed = list(_listed(found))
-    if as_json:
-        print_result(listed)
-        return
-    width = max(len(profile["name"]) for profile in listed)
-    for profile in listed:
-        typer.echo(f"{profile['name']:<{width}}  {profile['description'] or _lineage(profile)}  ({profile['source']})")
+    lines = columns([(one["name"], f"{one['description'] or _lineage(one)}  ({one['source']})") for one in listed])
     state = "on" if found.config.presets else 'off; "presets": true in a config switches them on'
-    typer.echo(f"\nRules for well-known servers ({state}):")
+    lines.append(f"\nRules for well-known servers ({state}):")
     for document in server_presets():
         names: Any = document.data["servers"]
         tools = document.choices("tool_overrides")
-        typer.echo(f"preset {Path(document.file).stem}  for servers named {', '.join(names)}: {', '.join(tools)}")
+        lines.append(f"preset {Path(document.file).stem}  for servers named {', '.join(names)}: {', '.join(tools)}")
+    return Answer(listed, lines)
 
 
 def _listed(found: LoadedConfig) -> Iterator[dict[str, Any]]:

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final
 
-import typer
-
-from shaping.cli.output import need_posix, stopped
+from shaping.cli.output import Answer, need_posix, stopped
 from shaping.cli.proxy import need_extra, quiet_logs
 from shaping.clients.wrap import started
 from shaping.proxy.router import RequestError
@@ -51,7 +49,7 @@ class MeasuredText:
     tokens: int
 
 
-def demo() -> None:
+def demo() -> Answer:
     """Show what shaping does: one call to a server, direct and through the proxy under each profile."""
     need_posix("shaping demo")
     need_extra()
@@ -60,8 +58,8 @@ def demo() -> None:
         raw, (shaped, expanded, counted) = asyncio.run(_calls())
     except (RequestError, ServerUnavailableError) as problem:
         raise stopped(f"the demo's server failed: {problem}", 1, code="UNAVAILABLE") from None
-    for line in _report(raw, shaped, expanded, counted):
-        typer.echo(line)
+    lines = list(_report(raw, shaped, expanded, counted))
+    return Answer({"text": "\n".join(lines)}, lines)
 
 
 async def _calls() -> tuple[MeasuredText, tuple[list[MeasuredText], str, str]]:

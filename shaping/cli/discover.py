@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from shaping.cli.ledger import MODEL, PRICES, price_of
-from shaping.cli.output import JSON, print_result, quiet, reading_progress, stopped
+from shaping.cli.output import Answer, columns, quiet, reading_progress, stopped
 from shaping.learning.statistics import TrafficStatistics
 from shaping.learning.suggest import EMPTY, suggest, with_suggestions
 from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, Usage, pieces, read_piece
@@ -50,8 +50,7 @@ def discover(
     sessions: Annotated[int, SESSIONS] = 200,
     model: Annotated[str | None, MODEL] = None,
     prices: Annotated[str | None, PRICES] = None,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
+) -> Answer:
     """Read the sessions that your clients keep: what shaping would have saved, and what would be missing."""
     price = price_of(model, prices)
     by_client = _recorded(recordings) if recordings else _transcripts(home or Path.home(), sessions)
@@ -60,26 +59,23 @@ def discover(
     rows, config = _replayed(read, profile)
     install = [command for client in by_client for command in _INSTALL.get(client, ())]
     money = None if price is None else _money(rows, price)
-    if as_json:
-        told = {"sessions": len(read), "tools": [*map(_members, rows)], "config": config, "install": install}
-        print_result(told if money is None else {**told, "money": money})
-        return
-    for line in _report(by_client, rows, profile):
-        typer.echo(line)
+    lines = list(_report(by_client, rows, profile))
     if money is not None and price is not None:
-        typer.echo(
+        lines.append(
             f"These results cost {money['before']:,.4f} {price.currency} as they are, and {money['after']:,.4f} with "
             f"shaping, by the prices of {price.model} of {price.date}: written to the cache once, and read from it in "
             "each later turn."
         )
     if config == EMPTY:
-        typer.echo("\nIt needs no config: this traffic suggests no rules of its own.\n")
+        lines.append("\nIt needs no config: this traffic suggests no rules of its own.\n")
     else:
-        typer.echo(f"\nThe config that this traffic suggests (response_config.json):\n\n{config}")
+        lines.append(f"\nThe config that this traffic suggests (response_config.json):\n\n{config}")
     commands = install or ["shaping proxy -- YOUR SERVER'S COMMAND, in your client's list of servers"]
-    typer.echo("\n  ".join(["To install:", *commands]))
+    lines.append("\n  ".join(["To install:", *commands]))
     if "opencode" in by_client:
-        typer.echo(f"For opencode's servers: {_IN_OPENCODE}")
+        lines.append(f"For opencode's servers: {_IN_OPENCODE}")
+    told = {"sessions": len(read), "tools": [*map(_members, rows)], "config": config, "install": install}
+    return Answer(told if money is None else {**told, "money": money}, lines)
 
 
 def _replayed(read: Sequence[Transcript], profile: str) -> tuple[list[ToolReplay], str]:
@@ -141,13 +137,22 @@ def _report(by_client: dict[str, list[Transcript]], rows: Iterable[ToolReplay], 
     for client, read in by_client.items():
         yield f"{client}: {counted(len(read), 'session')}, {counted(sum(len(one.calls) for one in read), 'call')}"
     shaped = [row for row in rows if row.server != BUILT_IN]
-    width = max((len(_name(row)) for row in shaped), default=4)
-    yield f"\n{'server/tool':<{width}}  calls  tokens read  with shaping  saved  used later  missing"
-    for row in shaped:
-        yield (
-            f"{_name(row):<{width}}  {row.calls:>5,}  {row.before:>11,}  {row.after:>12,}  {row.saved:>5.0%}"
-            f"  {row.used:>10,}  {sum(row.missing.values()):>7,}"
+    yield ""
+    heads = ("server/tool", "calls", "tokens read", "with shaping", "saved", "used later", "missing")
+    numbers = [
+        (
+            f"{row.calls:,}",
+            f"{row.before:,}",
+            f"{row.after:,}",
+            f"{row.saved:.0%}",
+            f"{row.used:,}",
+            f"{sum(row.missing.values()):,}",
         )
+        for row in shaped
+    ]
+    yield from columns(
+        [heads, *((_name(row), *cells) for row, cells in zip(shaped, numbers, strict=True))], range(1, 7)
+    )
     before, after = sum(row.before for row in shaped), sum(row.after for row in shaped)
     if before:
         saved = f"{1 - after / before:.0%} of {before:,} tokens"

@@ -12,7 +12,7 @@ import orjson
 import typer
 
 from shaping.cleaning import fail_safe
-from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, print_result, stopped
+from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, Answer, stopped
 from shaping.cli.payloads import read_payloads
 from shaping.commands.storage import read_stream, streams_of
 from shaping.ledger import record_text
@@ -31,7 +31,7 @@ PATH = typer.Argument(
     metavar="PATH",
     help="Which part to show, as `items[0].user.login` or `rows[20:]`, or several with commas; without it, all of it.",
 )
-CURSOR = typer.Option(help="Where to go on: the cursor of the page before.")
+CURSOR = typer.Option(metavar="CURSOR", help="Where to go on: the cursor of the page before.")
 PAGE = typer.Option(metavar="N", min=1, help="The most tokens a page may cost.")
 SQL = typer.Option("--sql", metavar="SELECT", help="Ask one SELECT of its records; `schema` lists tables and columns.")
 SEARCH = typer.Option("--search", metavar="TEXT", help="Find a text, or a /pattern/, in its lines or values.")
@@ -68,7 +68,7 @@ def expand(
         _print_page(shaped, text, ref, as_json=as_json)
     else:
         text = shaped.text if shaped.data or search is not None else "no rows"
-        _print_answer(text, shaped)
+        _shown(text, shaped).print(as_json=False)
     server, _, tool = shaped.plan.tool.rpartition("/")
     # What `shaping shape` keeps is of no tool, and no call of the ledger; in a terminal a person reads, and no model.
     if tool and not sys.stdout.isatty() and _is_of_command(shaper, ref):
@@ -98,12 +98,12 @@ def _print_page(shaped: Shaped, text: str, ref: str, *, as_json: bool) -> None:
         typer.echo(f"to see whose: shaping expand {ref} {quote(shaped.call.path_with_ids)}", err=True)
 
 
-def _print_answer(text: str, shaped: Shaped) -> None:
-    """Print an answer for a program to read, and what is to be known of it on standard error."""
-    typer.echo(text.removesuffix(shaped.notice))
+def _shown(text: str, shaped: Shaped) -> Answer:
+    """Return an answer for a program to read, with what is to be known of it on standard error."""
     said = [str(warned) for warned in shaped.warnings if warned.code != TOOL_WARNING]  # the notice has that one
-    for line in filter(None, (shaped.notice.strip(), *said)):
-        typer.echo(line, err=True)
+    notes = filter(None, (shaped.notice.strip(), *said))
+    warnings = [warned.message for warned in shaped.warnings]
+    return Answer(shaped.data, [text.removesuffix(shaped.notice)], notes, warnings)
 
 
 def _written(shaped: Shaped, *, as_json: bool) -> str:
@@ -120,18 +120,14 @@ def query(
     *,
     max_tokens: Annotated[int | None, MAX_TOKENS] = None,
     config: Annotated[Path | None, CONFIG] = None,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
+) -> Answer:
     """Ask a SELECT of the records in a file (JSON, JSON lines, CSV, tables in text, …) or behind a ref."""
     shaper = Shaper(config, watch=False)
     if source.startswith("r_") and not Path(source).exists():
         found = shaper.query(source, sql, max_tokens, surface="command")
     else:
         found = _ask_file(shaper, source, sql, max_tokens)
-    if as_json:
-        print_result(found.data, [warned.message for warned in found.warnings])
-    else:
-        _print_answer(found.text if found.data else "no rows", found)
+    return _shown(found.text if found.data else "no rows", found)
 
 
 def _ask_file(shaper: Shaper, file: str, sql: str, max_tokens: int | None) -> Shaped:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import orjson
 import typer
 
-from shaping.cli.output import JSON, need_posix, print_result, stopped
+from shaping.cli.output import Answer, need_posix, stopped
 from shaping.clients.files import UnusableFileError
 from shaping.clients.hooks import (
     CLIENTS,
@@ -37,29 +37,24 @@ def hook(
     client: Annotated[str | None, CLIENT] = None,
     *,
     project: Annotated[bool, PROJECT] = False,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
+) -> Answer | None:
     """Shape what a client's own shell, search and fetch tools return, through a hook in it; file reads never."""
     _check(action, client)
     if action == "serve":
         serve(socket_directory())
-        return
+        return None
     name = str(client)
     try:
         if action == "status":
-            _status([client] if client else list(CLIENTS), as_json=as_json)
-            return
+            return _status([client] if client else list(CLIENTS))
         file = file_of(name, project=Path.cwd() if project else None)
         changed = install(name, file) if action == "install" else uninstall(name, file)
     except UnusableFileError as problem:
         raise stopped(str(problem), 1, code="PERMISSION_DENIED") from None
     except OSError as problem:
         raise stopped(f"cannot write {problem.filename}: {problem.strerror}", 1, code="PERMISSION_DENIED") from None
-    if as_json:
-        print_result({"client": name, "file": str(file), "changed": changed})
-        return
-    for line in _installed(name, file, changed) if action == "install" else _uninstalled(file, changed):
-        typer.echo(line, err=True)
+    notes = _installed(name, file, changed) if action == "install" else _uninstalled(file, changed)
+    return Answer({"client": name, "file": str(file), "changed": changed}, notes=notes)
 
 
 def _check(action: str, client: str | None) -> None:
@@ -94,19 +89,16 @@ def _uninstalled(file: Path, changed: bool) -> list[str]:
     return [f"removed from {file}, which is as it was before" if file.exists() else f"{file} is removed; it was ours"]
 
 
-def _status(clients: list[str], *, as_json: bool) -> None:
+def _status(clients: list[str]) -> Answer:
     found = {name: [str(file) for file in installed_files(name, Path.cwd())] for name in clients}
     running = _running()
-    if as_json:
-        print_result({"installed": found, "running": running})
-        return
-    for name, files in found.items():
-        typer.echo(f"{name}: {', '.join(files) if files else 'not installed'}")
+    lines = [f"{name}: {', '.join(files) if files else 'not installed'}" for name, files in found.items()]
     if running is None:
-        typer.echo("no resident process runs; the first call starts it")
+        lines.append("no resident process runs; the first call starts it")
     else:
         counts = ", ".join(f"{running[name]} {name}" for name in ("shaped", "rejected", "unknown", "waiting"))
-        typer.echo(f"the resident process {running['pid']} runs; results: {counts}")
+        lines.append(f"the resident process {running['pid']} runs; results: {counts}")
+    return Answer({"installed": found, "running": running}, lines)
 
 
 def _running() -> dict[str, Any] | None:

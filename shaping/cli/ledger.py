@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import sys
@@ -15,8 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from shaping.cli.output import CONFIG, JSON, free_address, page_address, print_result, stopped
+from shaping.cli.output import CONFIG, Answer, columns, free_address, page_address, stopped
 from shaping.ledger import LedgerDatabase, LedgerError, add_up
 from shaping.ledger.entries import GROUPS, group
 from shaping.ledger.prices import PriceError, load_prices
@@ -62,7 +64,6 @@ _UNITS: Final = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _CLEAR: Final = "\x1b[2J\x1b[H"  # of a terminal
 _LINES: Final = 40
 _SIDES: Final = 110  # columns of a terminal from which on two sides stand beside each other
-_GAP: Final = " │ "
 
 
 def ledger_file(named: str | None) -> Path:
@@ -124,13 +125,13 @@ def page_source(
         yield PageSource(database, store=store, config=lambda: load(config), seconds=seconds, price=price)
 
 
-def write_page(file: Path, written: str) -> None:
+def write_page(file: Path, written: str) -> Answer:
     """Write a page for its user alone, because it may show what tools sent, and say where it is."""
     try:
         write_file(file, written.encode())
     except OSError as problem:
         raise stopped(f"cannot write {file}: {problem.strerror}", 1) from None
-    typer.echo(f"wrote {file}", err=True)
+    return Answer({"file": str(file)}, notes=[f"wrote {file}"])
 
 
 def stats(
@@ -141,8 +142,7 @@ def stats(
     model: Annotated[str | None, MODEL] = None,
     prices: Annotated[str | None, PRICES] = None,
     ledger: Annotated[str | None, LEDGER] = None,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
+) -> Answer:
     """Show what shaping has saved: tokens that models did not read, net of what shaping added."""
     if by not in GROUPS:
         raise stopped(f"--by is {by!r}; expected one of {', '.join(GROUPS)}")
@@ -150,20 +150,16 @@ def stats(
     start = 0.0 if back is None else time.time() - back
     path = str(ledger_file(ledger))
     with open_ledger(ledger) as database:
-        if as_json:
-            print_result(_told(database.entries(since=start), by, path, price))
-            return
-        shown = ""
+        shown: list[str] = []
         while True:
             entries, dropped = database.entries(since=start), database.dropped(since=start)
-            text = "\n".join(_lines(entries, by, path, dropped, price))
-            if text != shown:
-                clear = _CLEAR if watch and sys.stdout.isatty() else "\n" if shown else ""
-                typer.echo(f"{clear}{text}")
-                sys.stdout.flush()
-                shown = text
+            lines = list(_lines(entries, by, path, dropped, price))
             if not watch:
-                return
+                return Answer(_told(entries, by, path, price), lines)
+            if lines != shown:
+                typer.echo("\n".join([_CLEAR if sys.stdout.isatty() else "", *lines]))
+                sys.stdout.flush()
+                shown = lines
             time.sleep(1)
 
 
@@ -193,17 +189,11 @@ def _lines(entries: list[LedgerEntry], by: str, path: str, dropped: int, price: 
         yield f"The ledger {path} has no calls yet."
         yield "Every call through `shaping proxy`, the middleware and `shaping run` is entered there."
         return
-    rows: list[tuple[str, ...]] = [(by, "calls", "before", "after", "saved", "")]
-    for name, total in group(entries, by).items():
-        rows.append((name or "(unnamed)", *_cells(total)))
-    everything = add_up(entries)
-    if len(rows) > 2:
-        rows.append(("in all", *_cells(everything)))
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows:
-        first, *rest = row
-        cells = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
-        yield "  ".join([first.ljust(widths[0]), *cells]).rstrip()
+    everything, totals = add_up(entries), group(entries, by)
+    rows = [(by, "calls", "before", "after", "saved", "")]
+    rows += [(name or "(unnamed)", *_cells(total)) for name, total in totals.items()]
+    rows += [("in all", *_cells(everything))] if len(totals) > 1 else []
+    yield from columns(rows, range(1, 6))
     yield ""
     yield f"{everything}. {_counting(entries, everything)}."
     if price is not None:
@@ -220,7 +210,7 @@ def _worth(total: Totals, price: Price) -> str:
     return f"Worth {once:,.4f} {price.currency} as {kind} of {price.model} (prices of {price.date}){each}."
 
 
-def _cells(total: Totals) -> tuple[str, ...]:
+def _cells(total: Totals) -> tuple[str, str, str, str, str]:
     return (
         f"{total.calls:,}" if total.calls else "",
         f"{total.before:,}",
@@ -246,21 +236,17 @@ def last(
     full: Annotated[bool, FULL] = False,
     html: Annotated[Path | None, HTML] = None,
     ledger: Annotated[str | None, LEDGER] = None,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
+) -> Answer:
     """Show what the model read of the last calls beside what their tools sent, and why the rest was left out."""
     path = ledger_file(ledger)
     with open_ledger(ledger) as database:
         calls = _last_calls(database, tool, number)
     if html is not None:
-        write_page(html, calls_document(calls))
-    elif as_json:
-        print_result({"ledger": str(path), "calls": [_call_members(call) for call in calls]})
-    elif not calls:
-        typer.echo(f"The ledger {path} has no calls{f' of {tool}' if tool else ''} yet.")
-    else:
-        limit = sys.maxsize if full else _LINES
-        typer.echo("\n\n".join("\n".join(_shown(call, limit)) for call in calls))
+        return write_page(html, calls_document(calls))
+    limit = sys.maxsize if full else _LINES
+    lines = ["\n".join([*([""] if at else []), *_shown(call, limit)]) for at, call in enumerate(calls)]
+    none = f"The ledger {path} has no calls{f' of {tool}' if tool else ''} yet."
+    return Answer({"ledger": str(path), "calls": [_call_members(call) for call in calls]}, lines or [none])
 
 
 def _last_calls(database: LedgerDatabase, tool: str | None, number: int) -> list[ShownCall]:
@@ -314,9 +300,9 @@ def _shown(call: ShownCall, limit: int) -> Iterator[str]:
         yield from ("", "The model read:", *read)
         return
     sent = _cut(_marked(texts), limit)
-    width = (shutil.get_terminal_size().columns - len(_GAP)) // 2
-    if sys.stdout.isatty() and 2 * width + len(_GAP) >= _SIDES:
-        yield from _beside(["The tool sent (- was left out)", "", *sent], ["The model read", "", *read], width)
+    width = shutil.get_terminal_size().columns
+    if sys.stdout.isatty() and width >= _SIDES:
+        yield _beside(["The tool sent (- was left out)", "", *sent], ["The model read", "", *read], width)
     else:
         yield from ("", "The tool sent (- was left out):", *sent, "", "The model read:", *read)
 
@@ -341,20 +327,17 @@ def _cut(lines: Iterator[str], limit: int) -> list[str]:
     return [*shown, f"… {counted(rest, 'more line')}; --full shows them"] if rest else shown
 
 
-def _beside(left: list[str], right: list[str], width: int) -> Iterator[str]:
-    """Write two texts beside each other, their long lines wrapped."""
-    colours = not os.environ.get("NO_COLOR")
-    empty = ("", False)
-    for (one, gone), (other, _) in zip_longest(_wrapped(left, width), _wrapped(right, width), fillvalue=empty):
-        cell = f"{one:<{width}}"
-        yield f"{typer.style(cell, fg='red') if gone and colours else cell}{_GAP}{other}".rstrip()
-
-
-def _wrapped(lines: list[str], width: int) -> Iterator[tuple[str, bool]]:
-    """Break lines to a width, each with whether it was left out."""
-    for line in lines:
-        for at in range(0, max(len(line), 1), width):
-            yield line[at : at + width], line.startswith("- ")
+def _beside(left: list[str], right: list[str], width: int) -> str:
+    """Write two texts beside each other, their long lines wrapped, and what was left out in red."""
+    table = Table.grid(padding=(0, 1), expand=True)
+    table.add_column(ratio=1, overflow="fold")
+    table.add_column(ratio=1, overflow="fold")
+    for one, other in zip_longest(left, right, fillvalue=""):
+        table.add_row(Text(one, "red" if one.startswith("- ") else ""), Text(other))
+    console = Console(width=width)
+    with console.capture() as written:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in written.get().splitlines())
 
 
 def ui(
@@ -396,11 +379,8 @@ def report(
     prices: Annotated[str | None, PRICES] = None,
     config: Annotated[Path | None, CONFIG] = None,
     ledger: Annotated[str | None, LEDGER] = None,
-) -> None:
+) -> Answer:
     """Write what `shaping ui` shows as one HTML file that needs no network."""
     with page_source(ledger, since, config, price_of(model, prices)) as source:
         written = document(source.collect())
-    if output == "-":
-        sys.stdout.write(written)
-    else:
-        write_page(Path(output), written)
+    return Answer({"html": written}, [written]) if output == "-" else write_page(Path(output), written)

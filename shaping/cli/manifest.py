@@ -10,7 +10,7 @@ import typer
 
 from shaping.apps import manifest_of
 from shaping.cli.app import build
-from shaping.cli.output import JSON, print_result
+from shaping.cli.output import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +62,7 @@ OUTPUTS: Mapping[str, Any] = {
     "shape": _ANYTHING,
     "query": _list(_object()),
     "last": _object(ledger=_TEXT, calls=_list(_object(tool=_TEXT, tokens_before=_COUNT, tokens_after=_COUNT))),
-    "report": _ANYTHING,
+    "report": _object(file=_TEXT, html=_TEXT),
     "ui": _ANYTHING,
     "stats": _object(
         ledger=_TEXT, total=_object(calls=_COUNT, tokens_saved=_COUNT), groups=_list(_object(calls=_COUNT))
@@ -81,21 +81,18 @@ OUTPUTS: Mapping[str, Any] = {
     "tools": _list(_object(tool=_TEXT, tokens=_COUNT, shown=_COUNT)),
     "wrap": _WRAPPED,
     "unwrap": _WRAPPED,
-    "demo": _ANYTHING,
+    "demo": _object(text=_TEXT),
     "serve": _ANYTHING,
     "manifest": _object(name=_TEXT, commands=_list({"type": "object"}), etag=_TEXT),
 }
 
 
-def manifest(*, etag: Annotated[str | None, ETAG] = None, as_json: Annotated[bool, JSON] = False) -> None:
+def manifest(*, etag: Annotated[str | None, ETAG] = None) -> Answer:
     """List every command with its flags, exit codes and output schema; the etag tells of changes."""
     found = our_manifest()
     same = etag == found["etag"]
-    if as_json:
-        print_result(None if same else found, not_modified=same, etag=found["etag"])
-        return
-    if not same:
-        typer.echo(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode())
+    lines = [] if same else [orjson.dumps(found, option=orjson.OPT_INDENT_2).decode()]
+    return Answer(None if same else found, lines, meta={"not_modified": same, "etag": found["etag"]})
 
 
 def our_manifest() -> dict[str, Any]:

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import errno
-import io
 import logging
 import os
 import socket
 import sys
 import threading
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from functools import partial, wraps
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import wraps
 from inspect import Parameter, Signature, signature
 from secrets import token_urlsafe
-from tempfile import TemporaryFile
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 import orjson
 import typer
 
 from shaping.envelope import command_envelope, exit_code_for
 from shaping.errors import ToolError, from_exit_code, make_error
-from shaping.parsers import parse
 from shaping.settings import ConfigError
 
 if TYPE_CHECKING:
@@ -40,17 +38,45 @@ MAX_TOKENS = typer.Option(metavar="N", min=1, help="The most tokens the answer m
 # A command's module is imported when the command is called.
 _STARTED: Final = perf_counter()
 _PROGRESS_AFTER: Final = 1.0  # seconds
-_LONGEST: Final = 4_000  # characters of a server's standard error that its failure quotes
-# Their standard output is a protocol: only a failure to start goes into an envelope.
-_SERVERS = frozenset({"proxy", "serve"})
 
 
-def print_result(data: Any, warnings: Iterable[str] = (), **meta: Any) -> None:
-    """Print a command's result as an invariant envelope; `meta` holds further members of the envelope's meta."""
-    members = {"duration_ms": _elapsed(), **meta}
-    envelope = command_envelope(data, argv=_argv(), warnings=warnings, **members)
-    wire = envelope.render("invariant", include=meta)
-    typer.echo(orjson.dumps(wire, option=orjson.OPT_INDENT_2).decode())
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command answers: data for a program under `--json`, else lines for a person."""
+
+    data: Any
+    lines: Iterable[str] = ()
+    notes: Iterable[str] = ()  # for a person, on standard error
+    warnings: Iterable[str] = ()  # for a program
+    meta: Mapping[str, Any] = field(default_factory=dict)  # further members of the envelope's meta
+    exit_code: int = 0
+
+    def print(self, *, as_json: bool) -> None:
+        """Print the answer, and exit where it is not good."""
+        if as_json:
+            members = {"duration_ms": _elapsed(), **self.meta}
+            envelope = command_envelope(self.data, argv=_argv(), warnings=self.warnings, **members)
+            wire = envelope.render("invariant", include=self.meta)
+            typer.echo(orjson.dumps(wire, option=orjson.OPT_INDENT_2).decode())
+        else:
+            for note in self.notes:
+                typer.echo(note, err=True)
+            for line in self.lines:
+                typer.echo(line)
+        if self.exit_code:
+            raise typer.Exit(self.exit_code)
+
+
+def columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
+    """Write rows as lines with their cells below each other; those of the columns in `right` end alike."""
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if at in right else cell.ljust(width)
+            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def print_failure(detail: ErrorDetail, exit_code: int) -> typer.Exit:
@@ -107,19 +133,26 @@ def need_posix(what: str) -> None:
 
 
 def with_json_option(callback: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Add `--json` to a command that has none, and report every command's failures, under it in an envelope."""
+    """Add `--json` to a command, print what it answers, and report its failures, under `--json` in an envelope.
+
+    A command that has the option itself prints by itself, too.
+    """
     has_option = "as_json" in signature(callback).parameters
 
     @wraps(callback)
-    def command(*args: Any, as_json: bool | None = False, **kwargs: Any) -> Any:
-        run = partial(callback, *args, **kwargs, **({"as_json": as_json} if has_option else {}))
-        if as_json and name in _SERVERS:
-            return _serve(name, run)
-        if as_json:
-            return _envelop(name, run, prints_envelope=has_option)
-        if (exit_ := _exit_of(run)) is not None:
-            raise exit_
-        return None
+    def command(*args: Any, as_json: bool | None = False, **kwargs: Any) -> None:
+        try:
+            answer = callback(*args, **kwargs, **({"as_json": as_json} if has_option else {}))
+        except (ConfigError, ToolError, Stopped) as problem:
+            stop = _stop(problem)
+            raise (print_failure(stop.detail, stop.exit_code) if as_json else stop) from None
+        except typer.Exit as ended:
+            if not as_json or has_option or not ended.exit_code:
+                raise
+            said = f"{name} failed; standard error says why"
+            raise print_failure(from_exit_code(ended.exit_code, said, table="posix"), ended.exit_code) from None
+        if answer is not None:
+            answer.print(as_json=bool(as_json))
 
     hints = get_type_hints(callback, include_extras=True)
     params = list(signature(callback).parameters.values())
@@ -133,6 +166,17 @@ def with_json_option(callback: Callable[..., Any], name: str) -> Callable[..., A
     return command
 
 
+def _stop(problem: ConfigError | ToolError | Stopped) -> Stopped:
+    """Report a problem that any command may meet, and return the exit for it."""
+    if isinstance(problem, Stopped):
+        return problem
+    if isinstance(problem, ConfigError):
+        return config_failure(problem)
+    for line in filter(None, (problem.detail.message, problem.detail.hint)):
+        typer.echo(line, err=True)
+    return Stopped(problem.detail, exit_code_for(problem.detail, "posix"))
+
+
 def call(app: typer.Typer, words: Sequence[str]) -> int:
     """Run a command under `--json` and return its exit code; wrong arguments are reported in an envelope too."""
     try:
@@ -143,68 +187,6 @@ def call(app: typer.Typer, words: Sequence[str]) -> int:
         detail = make_error("BAD_ARGUMENT", problem.format_message(), hint="See --help.", phase="validation")
         return print_failure(detail, getattr(problem, "exit_code", 2)).exit_code
     return done if isinstance(done, int) else 0
-
-
-def _exit_of(run: Callable[[], Any]) -> typer.Exit | None:
-    """Run a command and return its exit, with the errors that any command may meet reported."""
-    try:
-        run()
-    except typer.Exit as exit_:
-        return exit_
-    except ConfigError as error:
-        return config_failure(error)
-    except ToolError as error:
-        for line in filter(None, (error.detail.message, error.detail.hint)):
-            typer.echo(line, err=True)
-        return Stopped(error.detail, exit_code_for(error.detail, "posix"))
-    return None
-
-
-def _serve(name: str, run: Callable[[], Any]) -> None:
-    log = _LogTail(sys.stderr)
-    with redirect_stderr(log):
-        exit_ = _exit_of(run)
-    if exit_ is not None and exit_.exit_code:
-        raise _failed(name, exit_, log.text.strip())
-
-
-class _LogTail(io.TextIOBase):
-    """Standard error that remembers its last characters: a server may run for months."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream, self.text = stream, ""
-        self.flush, self.fileno, self.isatty = stream.flush, stream.fileno, stream.isatty  # type: ignore[method-assign]  # as the stream does
-
-    def write(self, text: str) -> int:
-        self.text = (self.text + text)[-_LONGEST:]
-        return self._stream.write(text)
-
-
-def _envelop(name: str, run: Callable[[], Any], *, prints_envelope: bool) -> None:
-    # A file, not a buffer: processes that a command starts write to the descriptor of standard error.
-    with TemporaryFile("w+", encoding="utf-8", errors="replace") as err:
-        out = io.StringIO()
-        with redirect_stdout(out), redirect_stderr(err):
-            exit_ = _exit_of(run)
-        err.seek(0)
-        printed, messages = out.getvalue(), err.read()
-    if exit_ is not None and exit_.exit_code and not (prints_envelope and printed):
-        raise _failed(name, exit_, messages.strip())
-    if not prints_envelope:
-        found = parse(printed, ("json", "lines"))
-        data = {"text": printed} if found is None else found.value
-        print_result(data, **({"stderr": messages} if messages else {}))
-        return
-    sys.stdout.write(printed)
-    sys.stderr.write(messages)
-    if exit_ is not None and exit_.exit_code:
-        raise exit_
-
-
-def _failed(name: str, exit_: typer.Exit, messages: str) -> typer.Exit:
-    said = messages or f"{name} failed; standard error says why"
-    detail = exit_.detail if isinstance(exit_, Stopped) else from_exit_code(exit_.exit_code, said, table="posix")
-    return print_failure(detail, exit_.exit_code)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ _SHORTEST_TOKEN = 16  # characters
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 COMMAND = typer.Argument(metavar="COMMAND...", help="The server's command, after --: shaping proxy -- python server.py")
-URL = typer.Option(help="The address of a server to reach by HTTP instead of starting one.")
+URL = typer.Option(metavar="URL", help="The address of a server to reach by HTTP instead of starting one.")
 TRANSPORT = typer.Option(metavar="http|sse", help="With --url: http or sse, where the address does not tell.")
 HEADER = typer.Option(metavar="'NAME: VALUE'", help="With --url: a header to send; may be repeated.")
 OAUTH = typer.Option(

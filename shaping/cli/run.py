@@ -42,7 +42,9 @@ ETAG = typer.Option(
     metavar="TAG",
     help="The etag of an earlier answer: an unchanged answer is reported as not_modified. '' asks for an etag.",
 )
-CURSOR = typer.Option(help="The cursor of a cut answer: show what comes next, without running the command again.")
+CURSOR = typer.Option(
+    metavar="CURSOR", help="The cursor of a cut answer: show what comes next, without running the command again."
+)
 FIELDS = typer.Option(metavar="PATHS", help="Comma-separated paths: keep only these of the data.")
 STREAM = typer.Option("--stream", help="Shape a stream of JSON lines line by line as it comes; an envelope ends it.")
 RECORD = typer.Option(metavar="DIR", help="Record what the command printed in DIR, without secrets and private fields.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from shaping.cli.output import CONFIG, JSON, free_address, print_result, stopped
+from shaping.cli.output import CONFIG, Answer, free_address, stopped
 from shaping.learning.record import Recorder
 from shaping.operations.openapi import Auth, DocumentError, HttpConfig, from_openapi_file, from_openapi_url
 from shaping.operations.registry import RegistrationError, Registry, scan
@@ -33,8 +33,8 @@ HEADER = typer.Option(metavar="'NAME: VALUE'", help="A header to send with every
 BEARER = typer.Option(help="The environment variable with a bearer token to send to the API.", metavar="VARIABLE")
 API_KEY = typer.Option(help="The environment variable that holds an API key.", metavar="VARIABLE")
 BASIC = typer.Option(help="The environment variable that holds user:password.", metavar="VARIABLE")
-TAG = typer.Option(help="Serve operations with this tag; may be repeated.")
-METHOD = typer.Option(help="Serve operations of this HTTP method; may be repeated.")
+TAG = typer.Option(metavar="TAG", help="Serve operations with this tag; may be repeated.")
+METHOD = typer.Option(metavar="METHOD", help="Serve operations of this HTTP method; may be repeated.")
 PATH = typer.Option(metavar="PATTERN", help="Serve operations whose path matches, as '/repos/*'; may be repeated.")
 ID = typer.Option(metavar="PATTERN", help="Serve operations whose id matches, as 'get_*'; may be repeated.")
 READ_ONLY = typer.Option("--read-only", help="Serve only operations that change nothing.")
@@ -79,8 +79,7 @@ def serve(
     allow_eval: Annotated[bool, ALLOW_EVAL] = False,
     config: Annotated[Path | None, CONFIG] = None,
     record: Annotated[Path | None, RECORD] = None,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
+) -> Answer | None:
     """Serve an HTTP API as MCP tools: what they return reaches the model shaped."""
     _need_extras()
     if not openapi and not scan:
@@ -94,12 +93,12 @@ def serve(
     choice = OperationFilter(tuple(tag or ()), tuple(method or ()), tuple(path or ()), tuple(id or ()), read_only)
     specs = _chosen(registry, choice, None if only_list else max_tool_tokens)
     if only_list:
-        _list(specs, max_tool_tokens, as_json=as_json)
-        return
+        return _list(specs, max_tool_tokens)
     if api is not None and place is not None:
         _serve_api(registry, specs, place, no_token=no_token)
     else:
         _serve_mcp(registry, specs, place, typed=typed, recorder=recorder)
+    return None
 
 
 def _need_extras() -> None:
@@ -180,17 +179,12 @@ def _numbers(specs: list[Spec]) -> str:
     return f"{told} with {counted(streams, 'subscription')}, which MCP has no form for" if streams else told
 
 
-def _list(specs: list[Spec], limit: int, *, as_json: bool) -> None:
-    if listing_tokens(specs) > limit:
-        typer.echo(str(TooManyError(specs, listing_tokens(specs), limit)), err=True)
-
+def _list(specs: list[Spec], limit: int) -> Answer:
+    tokens = listing_tokens(specs)
+    notes = [str(TooManyError(specs, tokens, limit))] if tokens > limit else []
     rows = [(spec.id, spec.type, spec.description.splitlines()[0] if spec.description else "") for spec in specs]
-    if as_json:
-        told = [dict(zip(("id", "type", "description"), row, strict=True)) for row in rows]
-        print_result({"operations": told, "tokens": listing_tokens(specs)})
-        return
-    for row in rows:
-        typer.echo("\t".join(row))
+    told = [dict(zip(("id", "type", "description"), row, strict=True)) for row in rows]
+    return Answer({"operations": told, "tokens": tokens}, map("\t".join, rows), notes)
 
 
 def _serve_mcp(

@@ -11,7 +11,7 @@ import typer
 
 from shaping import Shaper, using
 from shaping.cleaning import unmatched
-from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, PROFILE, check_profiles, print_result, stopped
+from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, PROFILE, Answer, check_profiles, stopped
 from shaping.cli.payloads import Payload, read_bytes
 from shaping.commands.output import is_text
 from shaping.parsers import parse
@@ -57,7 +57,7 @@ def shape(
     client: Annotated[str | None, CLIENT] = None,
     quiet: Annotated[bool, QUIET] = False,
     as_json: Annotated[bool, JSON] = False,
-) -> None:
+) -> Answer:
     """Shape a tool's answer and print what the model would read; the token counts go to standard error."""
     if client is not None and not mcp:
         raise stopped("--client is for a whole MCP result; add --mcp")
@@ -75,18 +75,14 @@ def shape(
         if not mcp:
             whole = max_tokens is None
             data = _data(raw) if shaper.plan(tool).enabled else raw.decode(errors="replace").removesuffix("\n")
-            _print_shaped(shaper, data, tool, kept, value=value, quiet=quiet, as_json=as_json, whole=whole)
-            return
+            return _shaped(shaper, data, tool, kept, value=value, quiet=quiet, as_json=as_json, whole=whole)
         result = shaper.shape_result(_mcp_result(raw, file), tool=tool, client=client)
         data = Payload("", raw.decode(errors="replace")).data
-        _warn(_unmatched(data, kept, shaper.plan(tool, surface="mcp")))
-    if as_json:
-        print_result(result)
-    else:
-        typer.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2).decode())
+        notes = _told(_unmatched(data, kept, shaper.plan(tool, surface="mcp")))
+    return Answer(result, [orjson.dumps(result, option=orjson.OPT_INDENT_2).decode()], notes)
 
 
-def _print_shaped(
+def _shaped(
     shaper: Shaper,
     data: Any,
     tool: str,
@@ -96,8 +92,8 @@ def _print_shaped(
     quiet: bool,
     as_json: bool,
     whole: bool,  # whether no budget was asked for, so that another profile shows all
-) -> None:
-    """Shape data and print what a model would read; what is missing and what it cost goes to standard error."""
+) -> Answer:
+    """Shape data into what a model would read; what is missing and what it cost goes to standard error."""
     # A model reads the data as MCP sends it; programs, and whoever debugs, read an envelope.
     surface: Surface = "python" if value or as_json or shaper.plan(tool).debug else "mcp"
     plan = shaper.plan(tool, surface=surface)
@@ -115,20 +111,20 @@ def _print_shaped(
         # Where the tool's own text goes to the model, nothing is left out of it.
         whole_data = _is_whole(shaped.text, data)
         warnings = [str(warning) for warning in (*shaped.warnings, *misconfigured)]
-        print_result(data if whole_data else shaped.data, warnings, **_meta(shaped, before, whole=whole_data))
-        return
+        data = data if whole_data else shaped.data
+        return Answer(data, warnings=warnings, meta=_meta(shaped, before, whole=whole_data))
     # What is missing is said on standard error, nulls and empties included.
     noise = noise_notice(shaped) if isinstance(shaped, Presented) else ""
     printed = orjson.dumps(shaped.value).decode() if value else shaped.text.removesuffix(noise)
-    typer.echo(printed)
-    _warn((*(warning for warning in shaped.warnings if warning.code not in _LOGGED), *misconfigured))
+    notes = _told((*(warning for warning in shaped.warnings if warning.code not in _LOGGED), *misconfigured))
     if not quiet:
         same = printed == shaped.text and before == shaped.tokens.before
         tokens = shaped.tokens if same else Tokens(before, printed, plan.tokenizer)
-        typer.echo(price(tokens, envelope=plan.dialect != "none"), err=True)
-        if not _is_whole(printed, data):
-            _print_missing(shaped, everything=whole)
+        notes.append(price(tokens, envelope=plan.dialect != "none"))
+        if not _is_whole(printed, data) and (left_out := _left_out(shaped, everything=whole)):
+            notes.append(left_out)
     shaper.close()
+    return Answer(None, [printed], notes)
 
 
 def price(tokens: Tokens, *, envelope: bool = False) -> str:
@@ -149,16 +145,13 @@ def _is_whole(printed: str, data: Any) -> bool:
         return False
 
 
-def _print_missing(shaped: Shaped, *, everything: bool) -> None:
-    """Print what was left out, and how to see it; the original is kept for that."""
-    line = missing(shaped)
-    if not line:
-        return
+def _left_out(shaped: Shaped, *, everything: bool) -> str:
+    """Say what was left out, and how to see it; the original is kept for that."""
     # A budget for the call holds under every profile.
     hint = "; --profile debug shows all" if everything else ""
     if shaped.ref is not None:
         hint = f"; shaping expand {shaped.ref} shows all"
-    typer.echo(f"{line}{hint}", err=True)
+    return f"{line}{hint}" if (line := missing(shaped)) else ""
 
 
 def _unmatched(data: Any, kept: tuple[str, ...] | None, plan: Plan) -> tuple[Warned, ...]:
@@ -166,9 +159,8 @@ def _unmatched(data: Any, kept: tuple[str, ...] | None, plan: Plan) -> tuple[War
     return tuple(unmatched(data, kept or (), plan.private))
 
 
-def _warn(warnings: Iterable[Warned]) -> None:
-    for warning in warnings:
-        typer.echo(f"warning: {warning}", err=True)
+def _told(warnings: Iterable[Warned]) -> list[str]:
+    return [f"warning: {warning}" for warning in warnings]
 
 
 def _meta(shaped: Shaped, before: int, *, whole: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shaping.cli.output import JSON, print_result, quiet, reading_progress, stopped
+from shaping.cli.output import JSON, Answer, columns, quiet, reading_progress, stopped
 from shaping.learning.drift import Baseline, baseline_path
 from shaping.learning.statistics import read_traffic
 from shaping.learning.suggest import EMPTY, suggest as suggested, with_suggestions
@@ -43,7 +43,7 @@ def suggest(
     scheduler: Annotated[str | None, SCHEDULER] = None,
     workers: Annotated[int | None, WORKERS] = None,
     as_json: Annotated[bool, JSON] = False,
-) -> None:
+) -> Answer:
     """Suggest rules for the tools of recorded traffic, with what each saves; what was used later stays."""
     quiet()
     text = output.read_text() if output is not None and output.exists() else EMPTY
@@ -62,15 +62,9 @@ def suggest(
     written = with_suggestions(text, chosen)
     if output is not None:
         _write(output, written, Baseline.of(found))
-    if as_json:
-        print_result({"config": written, "tools": [_row(one) for one in chosen]})
-        return
-    if output is None:
-        typer.echo(written, nl=False)
-    for line in _table(chosen, _share(target)):
-        typer.echo(line, err=True)
-    if output is not None:
-        typer.echo(f"wrote {output}", err=True)
+    notes = [*_table(chosen, _share(target)), *([f"wrote {output}"] if output is not None else [])]
+    lines = [written.removesuffix("\n")] if output is None else []
+    return Answer({"config": written, "tools": [_row(one) for one in chosen]}, lines, notes)
 
 
 def _share(target: str | None) -> float | None:
@@ -135,10 +129,9 @@ def _fields(chosen: Iterable[ToolSuggestion]) -> Iterable[str]:
 
 def _table(chosen: Iterable[ToolSuggestion], target: float | None) -> Iterable[str]:
     rows = sorted(chosen, key=lambda one: (-one.before, one.tool))
-    width = max((len(one.tool) for one in rows), default=4)
-    yield f"{'tool':<{width}}  calls  tokens as sent  shaped now  with the rules"
-    for one in rows:
-        yield f"{one.tool:<{width}}  {one.calls:>5,}  {one.before:>14,}  {one.now:>10,}  {one.after:>14,}"
+    heads = ("tool", "calls", "tokens as sent", "shaped now", "with the rules")
+    cells = [(one.tool, f"{one.calls:,}", f"{one.before:,}", f"{one.now:,}", f"{one.after:,}") for one in rows]
+    yield from columns([heads, *cells], range(1, 5))
     before, now, after = (sum(getattr(one, name) for one in rows) for name in ("before", "now", "after"))
     saved = f"{1 - after / before:.0%} of {before:,} tokens saved" if before else "there are no calls"
     yield f"{saved}; {1 - now / before:.0%} without these rules" if before else saved

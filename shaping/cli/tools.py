@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from shaping.cli.output import print_result
+from shaping.cli.output import Answer, Stopped, columns
 from shaping.cli.proxy import (
     CONFIG,
     HEADER,
@@ -22,6 +22,7 @@ from shaping.cli.proxy import (
     servers_of,
 )
 from shaping.clients import UNKNOWN_CLIENT
+from shaping.errors import make_error
 from shaping.mcp.sessions import tool_entry
 from shaping.proxy.router import connected
 from shaping.proxy.serving import print_line
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from shaping.proxy.upstream import ServerFactory
 
 COMMAND = typer.Argument(metavar="COMMAND...", help="The server's command, after --: shaping tools -- python server.py")
-AS_JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 
 
 def tools(
@@ -48,34 +48,30 @@ def tools(
     servers: Annotated[Path | None, SERVERS] = None,
     start_timeout: Annotated[float | None, START_TIMEOUT] = None,
     config: Annotated[Path | None, CONFIG] = None,
-    as_json: Annotated[bool, AS_JSON] = False,
-) -> None:
+) -> Answer:
     """Print what each tool definition costs in tokens, as the server gives it and as the config shows it."""
     quiet_logs()
     named = servers_of(command or [], url, transport, header or [], servers, oauth=oauth, seconds=start_timeout)
-    found, complete = asyncio.run(_listed(named))
-    counted = [_counted(tool, Shaper(config, watch=False)) for tool in found]
-    counted.sort(key=lambda row: -row["tokens"])
-    if as_json and (counted or complete):
-        print_result(counted)
-    elif counted or complete:
-        _print(counted)
-    if not complete:
-        raise typer.Exit(1)
+    found, failures = asyncio.run(_listed(named))
+    if failures and not found:
+        raise Stopped(make_error("UNAVAILABLE", "\n".join(failures)), 1)
+    shaper = Shaper(config, watch=False)
+    costs = sorted((_counted(tool, shaper) for tool in found), key=lambda row: -row["tokens"])
+    return Answer(costs, _table(costs), exit_code=1 if failures else 0)
 
 
-async def _listed(servers: list[ServerFactory]) -> tuple[list[dict[str, Any]], bool]:
-    """List the tools of all servers that answer, and say whether all did."""
+async def _listed(servers: list[ServerFactory]) -> tuple[list[dict[str, Any]], list[str]]:
+    """List the tools of all servers that answer, and say why others do not."""
     found: list[dict[str, Any]] = []
-    failed = False
+    failures: list[str] = []
     for make in servers:
         try:
             async with connected(make(print_line)) as server:
                 found += [tool async for tool in server.pages("tools/list", "tools")]
         except Exception as problem:  # noqa: BLE001 - whatever keeps a server from answering, the user is told
             typer.echo(str(problem), err=True)
-            failed = True
-    return found, not failed
+            failures.append(str(problem))
+    return found, failures
 
 
 def _counted(tool: Mapping[str, Any], shaper: Any) -> dict[str, Any]:
@@ -85,17 +81,13 @@ def _counted(tool: Mapping[str, Any], shaper: Any) -> dict[str, Any]:
 
 
 def _cost(tool: Mapping[str, Any]) -> int:
-
     # What reaches the model of a definition; the schema of the answer stays with the client.
     seen = {name: tool[name] for name in ("name", "description", "inputSchema") if tool.get(name)}
     return exact(orjson.dumps(seen).decode())
 
 
-def _print(costs: list[dict[str, Any]]) -> None:
+def _table(costs: list[dict[str, Any]]) -> list[str]:
     total = {name: sum(row[name] for row in costs) for name in ("tokens", "shown")}
     rows = [*costs, {"tool": counted(len(costs), "tool"), **total}]
-    changed = any(row["tokens"] != row["shown"] for row in rows)
-    typer.echo(f"{'tokens':>7}  {'shown':>7}  tool" if changed else f"{'tokens':>7}  tool")
-    for row in rows:
-        shown = f"{row['shown']:>7}  " if changed else ""
-        typer.echo(f"{row['tokens']:>7}  {shown}{row['tool']}")
+    names = ["tokens", *(["shown"] if any(row["tokens"] != row["shown"] for row in rows) else []), "tool"]
+    return columns([names, *([str(row[name]) for name in names] for row in rows)], range(len(names) - 1))

@@ -15,7 +15,7 @@ import orjson
 import typer
 from tomlkit.exceptions import TOMLKitError
 
-from shaping.cli.output import JSON, print_result, stopped
+from shaping.cli.output import Answer, stopped
 from shaping.cli.proxy import need_extra, quiet_logs
 from shaping.clients import wrap as entries
 from shaping.clients.files import (
@@ -77,8 +77,7 @@ def wrap(
     offline: Annotated[bool, OFFLINE] = False,
     no_test: Annotated[bool, NO_TEST] = False,
     dry_run: Annotated[bool, DRY_RUN] = False,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
+) -> Answer:
     """Put `shaping proxy` in front of every MCP server in a client's config file, and keep a backup of it."""
     if not dry_run:
         need_extra()
@@ -102,20 +101,15 @@ def wrap(
         return entries.wrap(text, asked, toml=_is_toml(path))
 
     if dry_run:
-        _show([rewrite(path, _read(path)) for path in files], as_json=as_json)
-        return
+        results = [rewrite(path, _read(path)) for path in files]
+        text = "\n".join(result.text for result in results)
+        return Answer({**_data(results), "text": text}, [text.removesuffix("\n")])
     results = [_wrap_file(path, rewrite) for path in files]
     for path in () if offline or no_test else untried:
         _say(f"the servers of {path} were not tried, because the file is a repository's")
-    _finish(results, as_json=as_json)
-
-
-def _finish(results: list[Rewritten], *, as_json: bool) -> None:
-    if as_json:
-        print_result(_data(results))
     failed = any(reason.startswith(FAILS) for result in results for _, reason in result.left)
-    if failed and not any(result.changed for result in results):
-        raise typer.Exit(1)
+    changed = any(result.changed for result in results)
+    return Answer(_data(results), exit_code=1 if failed and not changed else 0)
 
 
 def _once(ask: Callable[[Mapping[str, Any]], str | None]) -> Callable[[Mapping[str, Any]], str | None]:
@@ -131,16 +125,9 @@ def _once(ask: Callable[[Mapping[str, Any]], str | None]) -> Callable[[Mapping[s
     return answer
 
 
-def unwrap(
-    file: Annotated[Path | None, FILE] = None,
-    *,
-    client: Annotated[str | None, CLIENT] = None,
-    as_json: Annotated[bool, JSON] = False,
-) -> None:
+def unwrap(file: Annotated[Path | None, FILE] = None, *, client: Annotated[str | None, CLIENT] = None) -> Answer:
     """Take the proxy away again: the backup comes back byte for byte unless the file was edited since."""
-    results = [_unwrap_file(path) for path in _files(file, client)]
-    if as_json:
-        print_result(_data(results))
+    return Answer(_data([_unwrap_file(path) for path in _files(file, client)]))
 
 
 def _files(file: Path | None, client: str | None) -> list[Path]:
@@ -283,14 +270,6 @@ def _read(file: Path) -> str:
     except (JsoncError, TOMLKitError) as problem:
         raise stopped(f"{file}: {problem}") from None
     return text
-
-
-def _show(results: list[Rewritten], *, as_json: bool) -> None:
-    if as_json:
-        print_result({**_data(results), "text": "\n".join(result.text for result in results)})
-        return
-    for result in results:
-        typer.echo(result.text, nl=False)
 
 
 def _data(results: list[Rewritten]) -> dict[str, Any]:

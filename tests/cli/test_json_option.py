@@ -12,7 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 from shaping.cli.app import build, main, wants_json
-from shaping.cli.output import with_json_option
+from shaping.cli.output import Answer, with_json_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,17 +50,17 @@ def test_a_good_call_answers_as_ever(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert (code, told["ok"], told["data"]["files"]) == (0, True, [])
 
 
-def test_what_a_command_without_one_of_its_own_prints_goes_into_an_envelope() -> None:
+def test_a_command_answers_a_program_with_data_and_a_person_with_lines() -> None:
     app = typer.Typer()
 
-    def say(word: str) -> None:
-        typer.echo(word, nl=False)
-        typer.echo("said", err=True)
+    def say(word: str) -> Answer:
+        return Answer({"word": word}, [f"the word is {word}"], ["said"], meta={"etag": "x"}, exit_code=3)
 
     app.command()(with_json_option(say, "say"))
-    told = [json.loads(CliRunner().invoke(app, [word, "--json"]).stdout) for word in ('{"a": 1}', "plain", "")]
-    assert [each["data"] for each in told] == [{"a": 1}, {"text": "plain"}, {"text": ""}]
-    assert [each["meta"]["stderr"] for each in told] == ["said\n"] * 3
+    for_program, for_person = (CliRunner().invoke(app, words) for words in (["go", "--json"], ["go"]))
+    told = json.loads(for_program.stdout)
+    assert (told["data"], told["meta"]["etag"], for_program.exit_code) == ({"word": "go"}, "x", 3)
+    assert (for_person.stdout, for_person.stderr, for_person.exit_code) == ("the word is go\n", "said\n", 3)
 
 
 def test_a_program_is_told_which_servers_were_wrapped_and_which_left(tmp_path: Path) -> None:
@@ -129,21 +129,6 @@ def test_a_server_with_a_bad_config_lists_its_problems_to_a_program(words: list[
     assert (done.exit_code, error["details"]["problems"][0]["path"]) == (1, "$.global.profile")
 
 
-def test_what_a_server_said_before_it_ended_is_its_error_without_secrets(capfd: pytest.CaptureFixture[str]) -> None:
-    app = typer.Typer()
-
-    def serve() -> None:
-        sys.stderr.flush()
-        typer.echo(f"{sys.stderr.isatty()} {sys.stderr.fileno() > 0}: https://bob:hunter2hunter2@example.com", err=True)
-        raise typer.Exit(1)
-
-    app.command("serve")(with_json_option(serve, "serve"))
-    with pytest.raises(SystemExit):
-        app(["--json"])
-    said = "False True: https://bob:[redacted:url-password]@example.com"
-    assert json.loads(capfd.readouterr().out)["error"]["message"] == said
-
-
 def test_a_shaped_document_comes_with_its_price(tmp_path: Path) -> None:
     (tmp_path / "raw.json").write_text('{"a": null, "b": 1}')
     told = json.loads(CliRunner().invoke(build(), ["shape", "raw.json", "--json"]).stdout)
@@ -159,17 +144,6 @@ def test_a_document_cut_to_a_budget_says_how_much_is_shown(tmp_path: Path) -> No
     told = json.loads(done.stdout)
     shown = [{"path": "", "shown": len(told["data"]), "total": 500}]
     assert (told["meta"]["truncated"], told["meta"]["shown"]) == (True, shown)
-
-
-def test_what_a_command_starts_may_write_to_its_standard_error_too() -> None:
-    app = typer.Typer()
-
-    def starts() -> None:
-        words = [sys.executable, "-c", "import sys; sys.stderr.write('from the child')"]
-        subprocess.run(words, stderr=sys.stderr.fileno(), check=True)
-
-    app.command()(with_json_option(starts, "starts"))
-    assert json.loads(CliRunner().invoke(app, ["--json"]).stdout)["meta"]["stderr"] == "from the child"
 
 
 @pytest.mark.parametrize("command", ["shape", "tokens", "bench"])

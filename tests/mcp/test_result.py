@@ -133,9 +133,9 @@ def test_data_without_a_text_gets_one_for_clients_that_show_nothing_else(shaper:
 
 def test_structured_content_says_what_was_left_out_of_it() -> None:
     shaper = Shaper({"global": {"max_tokens": 200}}, expandable=True)
-    page = {"items": issues(30)}
+    page = {"items": issues(12)}
     shaped = shape_result(shaper, {"content": [text(page)], "structuredContent": page}, tool="list", schema=ANY)
-    assert "of 30 shown" in shaped["structuredContent"]["_shaping"]
+    assert "of 12 shown" in shaped["structuredContent"]["_shaping"]
     assert "shaping_expand ref=r_" in shaped["structuredContent"]["_shaping"]
     assert shaped["content"][0]["text"].splitlines()[0] == f"({shaped['structuredContent']['_shaping']})"
     shaper.close()
