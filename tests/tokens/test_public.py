@@ -5,7 +5,7 @@ import sys
 
 import shaping.tokens
 
-IMPORTED = "import sys, shaping.tokens; print([name for name in ('regex', 'lzma') if name in sys.modules])"
+IMPORTED = "import sys, shaping.tokens; print([name for name in ('regex', 'lzma', 'tiktoken') if name in sys.modules])"
 
 
 def test_public_is_what_is_listed() -> None:
