@@ -14,7 +14,6 @@ from shaping.budget.lines import Rules
 from shaping.commands.output import (
     FORMATS,
     LEFT_OPEN,
-    LONG_TEXT,
     Capture,
     CommandOutput,
     CommandResponse,
@@ -22,6 +21,8 @@ from shaping.commands.output import (
     Invocation,
     OutputStream,
     clean_output,
+    fits,
+    short_lines,
 )
 from shaping.commands.process import run_process
 from shaping.parsers import parse
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from shaping.commands.process import Sink
     from shaping.envelope import Envelope
+    from shaping.parsers import Parsed
     from shaping.settings import Plan
     from shaping.shaper import Shaper
 
@@ -142,9 +144,8 @@ class CommandSource(PlanChooser):
     @cached_property
     def shaper(self) -> Shaper:
         """The shaper by this config."""
-        from shaping.shaper import Shaper  # noqa: PLC0415 (plain text does without it: costs 40 ms)
-
-        return Shaper(self._config, expandable=True, watch=False, environ=self._environ)
+        shaper: Shaper = responses().make_shaper(self._config, self._environ)
+        return shaper
 
     def close(self) -> None:
         """Close the shaper, where it was loaded."""
@@ -181,17 +182,23 @@ def run_command(
 
 def make_response(source: Shaper | CommandSource, plan: Plan, finished: Finished) -> CommandResponse:
     """Return the response of a command that has ended."""
-    return _plain_text(source, plan, finished) or _respond(source, plan, finished)
+    out = finished.stdout.capture
+    formats = [name for name in plan.parse if name in FORMATS]
+    parsed = parse(out.text(), formats) if out.whole and out.size else None
+    plain = None if parsed is not None else _plain_text(source, plan, finished)
+    return plain or _respond(source, plan, finished, parsed)
 
 
-def _respond(source: Shaper | CommandSource, plan: Plan, finished: Finished) -> CommandResponse:
-    response: CommandResponse = responses().respond(shaper_of(source), plan, finished)
+def _respond(
+    source: Shaper | CommandSource, plan: Plan, finished: Finished, parsed: Parsed | None = None
+) -> CommandResponse:
+    response: CommandResponse = responses().respond(shaper_of(source), plan, finished, parsed)
     return response
 
 
 def responses() -> Any:
-    """Load the responses of commands that print data, are cut, or are to be envelopes."""
-    from shaping.commands import response  # noqa: PLC0415 (plain text does without it: costs 20 ms)
+    """Load the responses of commands that print data, are cut, or are to be envelopes, and the shaper for them."""
+    from shaping.commands import response  # noqa: PLC0415 (plain text does without it: costs 60 ms)
 
     return response
 
@@ -203,20 +210,18 @@ def _plain_text(source: Shaper | CommandSource, plan: Plan, finished: Finished) 
     asks_etag = finished.invocation.etag is not None or "etag" in plan.envelope
     coded = ended.timed_out or ended.exit_code in dict(plan.exit_codes)
     unusual = plan.dialect != "none" or not plan.enabled or source.mode == "off" or bool(source.warnings)
-    if rules_apply or asks_etag or coded or unusual or max(out.size, err.size) >= LONG_TEXT:
-        return None
-    if plan.max_tokens is not None and out.size + err.size + _FACTS > plan.max_tokens:  # no text has more tokens
-        return None
-    formats = [name for name in plan.parse if name in FORMATS]
-    if out.size and parse(out.text(), formats) is not None:
+    if rules_apply or asks_etag or coded or unusual or not (out.whole and err.whole):
         return None
     rules = Rules.of(plan)
     cleaned = [clean_output(one, plan, rules) for one in (out, err)]
+    shown, told = ("\n".join(one.lines.lines) for one in cleaned)
+    shown = short_lines(shown, plan, finished.invocation)
+    if plan.max_tokens is not None and not fits(shown + told, plan, plan.max_tokens - _FACTS):
+        return None
     how = f"ended by {ended.signal}" if ended.signal else f"exit code {ended.exit_code}"
     said = [how] if ended.exit_code else []
     said += ["secrets redacted"] if any(one.redacted for one in cleaned) else []
     said += [LEFT_OPEN] if ended.left_open else []
-    shown, told = ("\n".join(one.lines.lines) for one in cleaned)
     told += "\n" if told and not told.endswith("\n") else ""
     return CommandResponse(
         lambda: _respond(source, plan, finished).envelope,
@@ -262,7 +267,7 @@ def _answered(
 
 def _named(shaper: PlanChooser, argv: Sequence[str]) -> list[str]:
     """List the tool names and patterns of the config and of the presets."""
-    configured = shaper.loaded_config.config.tool_overrides or {}
+    configured = shaper.loaded_config.merged.get("tool_overrides") or {}
     return [
         *configured,
         *(name for preset in presets_for(tool_name(argv)) for name in preset.choices("tool_overrides")),

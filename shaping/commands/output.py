@@ -15,6 +15,7 @@ from shaping.parsers import EXACT
 from shaping.parsers.terminal import clean_lines, error_lines
 from shaping.redaction import StreamRedactor, redact_text
 from shaping.response import counted
+from shaping.tokens import counter, upper_bound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,6 +47,7 @@ FULL, REF_ONLY, BARE = range(3)
 # Data, and rows that a table shows in less; other texts are cheaper as they are.
 FORMATS: Final = (*EXACT, "csv", "commits", "table")
 LONG_TEXT: Final = 600  # characters of an output that may be worth writing in another way
+_PRINTS_FILES: Final = re.compile(r"(?:\S*/)?(?:cat|head|tail|sed|nl|bat|less|more)\b")
 LEFT_OPEN: Final = "something it started still runs with its outputs open; they were let go"
 _NOTHING = CutText("", 0)
 
@@ -360,6 +362,23 @@ def withhold_private(text: str, plan: Plan) -> str:
     shown = "\n".join(clean_lines(held))
     # A name that colours or erased characters take apart is read in what a terminal shows.
     return held if shown == held or plan.private.apply(shown) == shown else str(plan.private.apply(shown))
+
+
+def fits(text: str, plan: Plan, limit: int) -> bool:
+    """Return whether a text is within so many tokens."""
+    # No text has more tokens than bytes: one that is small by its bytes is not counted.
+    return upper_bound(text) <= limit or counter(plan.tokenizer).exact(text) <= limit
+
+
+def short_lines(text: str, plan: Plan, invocation: Invocation) -> str:
+    """Write lines that differ in a few words short; a program that prints files prints their bytes."""
+    words = invocation.argv
+    prints_files = bool(_PRINTS_FILES.match(words[-1] if len(words) > 1 and words[1] == "-c" else words[0]))
+    if len(text) < LONG_TEXT or "repeats" not in plan.noise or plan.encoding == "json" or prints_files:
+        return text
+    from shaping.encoders.lines import encode  # noqa: PLC0415 (a short text does without the encoders: costs 20 ms)
+
+    return encode(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -14,40 +13,40 @@ from shaping.cleaning import replaced, unmatched
 from shaping.cleaning.call import clean_envelope
 from shaping.commands.output import (
     BARE,
-    FORMATS,
     FULL,
     LEFT_OPEN,
-    LONG_TEXT,
     REF_ONLY,
     CleanedOutput,
     CommandResponse,
     CutOutputs,
     OutputCutter,
     clean_output,
+    fits,
     protected_text,
+    short_lines,
 )
 from shaping.commands.process import OURS, TIMED_OUT, error_of, not_started
 from shaping.commands.storage import OutputStore, PartWriter, StoredOutput
-from shaping.encoders.lines import encode
 from shaping.envelope import Envelope, command_envelope, exit_code_for, read_wire, recognise
 from shaping.errors.detail import scrub_value
-from shaping.parsers import Parsed, parse
+from shaping.parsers import Parsed
 from shaping.present.notices import ROOMY
 from shaping.present.wrap import tag_of
 from shaping.redaction import redact_text
 from shaping.response import CallContext, Warned, counted, required
+from shaping.shaper import Shaper
 from shaping.store.files import result_file, results_folder
 from shaping.tokens import cheap, counter, upper_bound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from os import PathLike
 
     from shaping.commands.output import Finished, Invocation
     from shaping.commands.process import ProcessExit
     from shaping.errors import ErrorDetail
     from shaping.response import Shaped
     from shaping.settings import Plan
-    from shaping.shaper import Shaper
     from shaping.store.files import ResultFile
 
 
@@ -60,7 +59,6 @@ _NO_TEXT: Final = CutOutputs(CutText("", 0, whole=False), CutText("", 0, whole=F
 # A form that loses the layout must save this much; JSON and its like need only not be dearer.
 _TABLE_PAYS: Final = 0.85
 _SURE: Final = 1.3  # by how much a guess of tokens must differ, for two writings of the same data
-_PRINTS_FILES: Final = re.compile(r"(?:\S*/)?(?:cat|head|tail|sed|nl|bat|less|more)\b")
 # What the meta of a program's own envelope says about its data, and is passed on.
 _PASSED_ON: Final = (
     "request_id", "session_id", "schema_version", "not_modified", "truncated", "shown", "cursor", "ref", "etag",
@@ -72,13 +70,18 @@ _PASSED_ON: Final = (
 _STATED: Final = frozenset({"REDACTED", "ERRORS_CUT", "BAD_CONFIG"})
 
 
-def respond(shaper: Shaper, plan: Plan, finished: Finished) -> CommandResponse:
-    """Return the response of a command that has ended."""
+def make_shaper(config: str | PathLike[str] | None, environ: Mapping[str, str]) -> Shaper:
+    """Make the shaper of one command."""
+    return Shaper(config, expandable=True, watch=False, environ=environ)
+
+
+def respond(shaper: Shaper, plan: Plan, finished: Finished, parsed: Parsed | None) -> CommandResponse:
+    """Return the response of a command that has ended; `parsed` is the data that it printed, where it did."""
     if plan.enabled or plan.dialect != "none":
-        return _Response(shaper, plan, finished).respond()
+        return _Response(shaper, plan, finished, parsed).respond()
     in_envelope = replace(plan, dialect="invariant")
     return CommandResponse(
-        lambda: _Response(shaper, in_envelope, finished).respond().envelope,
+        lambda: _Response(shaper, in_envelope, finished, parsed).respond().envelope,
         finished.ended.exit_code,
         protected_text(finished.stdout.capture.text(), plan),
         protected_text(finished.stderr.capture.text(), plan),
@@ -87,7 +90,7 @@ def respond(shaper: Shaper, plan: Plan, finished: Finished) -> CommandResponse:
 
 def respond_to_stream(shaper: Shaper, plan: Plan, finished: Finished, data: Any) -> Envelope[Any]:
     """Return the envelope that ends a stream: how the command ended, and a ref to all that it printed."""
-    return _Response(shaper, replace(plan, parse=()), finished).end_of_stream(data)
+    return _Response(shaper, plan, finished, None).end_of_stream(data)
 
 
 def _not_started_envelope(problem: Exception, invocation: Invocation) -> Envelope[Any]:
@@ -124,7 +127,7 @@ def render_wire(envelope: Envelope[Any], plan: Plan) -> Any:
 class _Response:
     """The response to one command, as it is being fitted to its budget."""
 
-    def __init__(self, shaper: Shaper, plan: Plan, finished: Finished) -> None:
+    def __init__(self, shaper: Shaper, plan: Plan, finished: Finished, parsed: Parsed | None) -> None:
         self._off = shaper.mode == "off"
         if self._off:
             plan = replace(plan, max_tokens=None, keep_lines=(), drop_lines=())
@@ -133,7 +136,6 @@ class _Response:
         self._rules = Rules.of(plan)
         self._counter = counter(plan.tokenizer)
         self._err = clean_output(finished.stderr.capture, plan, self._rules, off=self._off)
-        parsed = self._parse()
         self._own = _own_envelope(parsed, plan, finished.ended.exit_code)
         self._parsed = Parsed(self._own.data, "json") if self._own else parsed
         # A damaged envelope is data, and its program still speaks the contract.
@@ -154,11 +156,6 @@ class _Response:
         return self._envelope(data, None, meta, [], stderr=self._stderr(4).text)
 
     # The outputs, cleaned.
-
-    def _parse(self) -> Parsed | None:
-        capture = self._finished.stdout.capture
-        formats = [name for name in self._plan.parse if name in FORMATS]
-        return parse(capture.text(), formats) if capture.whole and capture.size else None
 
     @cached_property
     def _out(self) -> CleanedOutput:
@@ -200,9 +197,9 @@ class _Response:
     def _within_budget(self) -> CommandResponse:
         limit, whole = self._plan.max_tokens, self._cutter.to(None)
         whole = replace(whole, out=replace(whole.out, text=self._short_lines(whole.out.text)))
-        if limit is None or self._fits(whole.out.text + whole.err.text, limit):
+        if limit is None or fits(whole.out.text + whole.err.text, self._plan, limit):
             response = self._cut(whole)
-            if limit is None or self._fits(response.printed, limit):
+            if limit is None or fits(response.printed, self._plan, limit):
                 return response
         # Where there is hardly room for a line besides counts and cursor, the ref alone leads to the rest; where there
         # is none for a ref, plain text says that it is cut.
@@ -213,13 +210,8 @@ class _Response:
         return self._cut(_NO_TEXT if self._plain else self._cutter.least(), BARE)
 
     def _short_lines(self, text: str) -> str:
-        """Write lines that differ in a few words short; a program that prints files prints their bytes."""
-        plan, words = self._plan, self._finished.invocation.argv
-        prints_files = bool(_PRINTS_FILES.match(words[-1] if len(words) > 1 and words[1] == "-c" else words[0]))
-        may = self._plain and not self._off and "repeats" in plan.noise and plan.encoding != "json" and not prints_files
-        if not may or len(text) < LONG_TEXT:
-            return text
-        return encode(text)
+        plain = self._plain and not self._off
+        return short_lines(text, self._plan, self._finished.invocation) if plain else text
 
     def _fitted(self, limit: int, notice: int) -> CommandResponse | None:
         """Cut the text to what its notice leaves of the budget; None where that is too little."""
@@ -463,10 +455,6 @@ class _Response:
         # Where the envelope is next to nothing, its bytes stand for its tokens, and no vocabulary is loaded.
         size = upper_bound(bare.printed)
         return max(1, limit - (size if size * 8 <= limit else self._counter.exact(bare.printed)) - spare)
-
-    def _fits(self, text: str, limit: int) -> bool:
-        # No text has more tokens than bytes: one that is small by its bytes is not counted.
-        return upper_bound(text) <= limit or self._counter.exact(text) <= limit
 
     @property
     def _dropped(self) -> int:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.clients.hooks.results import read_hook_result
-from shaping.commands.command import output, plan_for
+from shaping.commands.command import make_response, output, plan_for
 from shaping.commands.output import Finished, Invocation
 from shaping.commands.process import ProcessExit
-from shaping.commands.response import costs_at_most, respond
+from shaping.commands.response import costs_at_most
 from shaping.ledger import record_text
 from shaping.ledger.texts import keep_output
 from shaping.settings.context import mode
@@ -235,7 +235,7 @@ def _shaped(shaper: Shaper, plan: Plan, argv: tuple[str, ...], text: str) -> str
     """Shape a text as `shaping run` would have printed it."""
     stdout, stderr = output(shaper, plan), output(shaper, plan)
     stdout.capture.take(text.encode())
-    response = respond(shaper, plan, Finished(Invocation(argv), plan.tool, ProcessExit(0), stdout, stderr))
+    response = make_response(shaper, plan, Finished(Invocation(argv), plan.tool, ProcessExit(0), stdout, stderr))
     return response.stdout + response.stderr
 
 
