@@ -688,7 +688,7 @@ def test_an_object_that_is_no_data_is_opened_where_fields_are_private_or_only_te
     private = {"tool_overrides": {"tool": {"private": ["token"]}}}
     assert shape(tool="tool", config=private)(_Handle)() == {"data": {}}
     assert shape(tool="tool", config=private)(_Telling)() == {"data": "<_Telling>"}
-    assert shape(form="text", config={})(_Telling)() == "data: handle t"
+    assert shape(form="text", config={})(_Telling)() == "handle t"
 
 
 def test_the_annotation_that_a_framework_prints_is_readable() -> None:
