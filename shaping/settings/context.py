@@ -263,13 +263,14 @@ class PlanChooser:
         profile, request = with_block(profile, request)
         if profile is None:
             profile, warnings = profile_by_environment(config, self._environ)
-            profile = profile or default_profile
+        call: dict[str, Any] = {"tier": tier, "surface": surface, "default_profile": default_profile}
         try:
-            plan = config.plan(tool, profile=profile, tier=tier, surface=surface, request=request)
+            plan = config.plan(tool, profile=profile, request=request, **call)
         except ConfigError as problem:
             warnings = (*warnings, Warned("BAD_REQUEST", str(problem)))
-            profile, request = profile if profile in config.profiles else None, config.valid_part(request)
-            plan = config.plan(tool, profile=profile, tier=tier, surface=surface, request=request)
+            profile = profile if profile in config.profiles else None
+            call["default_profile"] = default_profile if default_profile in config.profiles else None
+            plan = config.plan(tool, profile=profile, request=config.valid_part(request), **call)
         for warned in warnings:
             self._tell(warned.message)
         return plan, (*self.warnings, *warnings)

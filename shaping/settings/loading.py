@@ -43,9 +43,9 @@ _THE_CALL = "the call"
 def check_request(call: PlanRequest, profiles: Collection[str]) -> None:
     """Raise ConfigError where a call asks for a profile, a path or a choice that there is not."""
     problems = []
-    if call.profile is not None and call.profile not in profiles:
-        suggestion = suggestion_for(call.profile, profiles)
-        problems.append(ConfigProblem(_THE_CALL, "$.profile", None, call.profile, one_of(profiles), suggestion))
+    for profile in {call.profile, call.default_profile} - {None, *profiles}:
+        suggestion = suggestion_for(str(profile), profiles)
+        problems.append(ConfigProblem(_THE_CALL, "$.profile", None, profile, one_of(profiles), suggestion))
     if call.request is not None:
         problems += _request_problems(call.request)
     if problems:
@@ -58,7 +58,7 @@ def _request_problems(request: Overrides) -> list[ConfigProblem]:
     return [*validate(document, Request), *missing_encoder(document, ())]
 
 
-Key: TypeAlias = "tuple[str, str | None, str | None, Surface, Overrides | None]"
+Key: TypeAlias = "tuple[str, str | None, str | None, Surface, Overrides | None, str | None]"
 
 # A server has hundreds of tools at most; what requests ask for themselves must not grow the cache without end.
 _MOST_PLANS = 2048
@@ -105,11 +105,12 @@ class LoadedConfig:
         tier: str | None = None,
         surface: Surface = "python",
         request: Overrides | None = None,
+        default_profile: str | None = None,
     ) -> Plan:
         """Return the plan for a tool, compiled at the first asking; `profile` is one chosen for the call itself."""
         # A plain tuple is made and hashed faster than a PlanRequest, and equals one: this is every call's first step.
-        plan = self._plans.get((tool, profile, tier, surface, request))
-        return plan or self._add_plan(PlanRequest(tool, profile, tier, surface, request))
+        call = (tool, profile, tier, surface, request, default_profile)
+        return self._plans.get(call) or self._add_plan(PlanRequest(*call))
 
     def explain(self, tool: str, **call: Any) -> list[ResolvedChoice]:
         """List every choice for a tool with its value and where it was made; takes the arguments of `plan`."""
@@ -134,7 +135,7 @@ class LoadedConfig:
         with other._lock:
             keys = list(other._plans)
         for call in (PlanRequest(*key) for key in keys):
-            if call.request is None and (call.profile is None or call.profile in self.profiles):
+            if call.request is None and {call.profile, call.default_profile} <= {None, *self.profiles}:
                 self._plans.get(call) or self._add_plan(call)
 
     def _choices(self, call: PlanRequest) -> dict[str, ResolvedChoice]:

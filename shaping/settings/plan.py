@@ -148,6 +148,7 @@ class PlanRequest(NamedTuple):
     tier: str | None = None
     surface: Surface = "python"
     request: Overrides | None = None
+    default_profile: str | None = None  # what the program's own code names: weaker than a tool's override
 
 
 def compile_plan(

@@ -1,6 +1,7 @@
 """Who decides what: every choice for one call, with where it was made.
 
-Strongest first: the request, the tool's override, `global`, the profile. A profile that was chosen for the call itself
+Strongest first: the request, the tool's override, `global`, the profile, which the tool's override names, else the code
+that calls, else `global`. A profile that was chosen for the call itself
 outranks the tool's override and `global` in every choice that it (or a profile it extends) makes; profiles say nothing
 about fields, so a tool's field filters stay, except under debug, which ignores them. Private paths add up and
 redaction is no profile's to say, so neither yields to a chosen profile. For a tool that is not `enabled` these two are
@@ -195,6 +196,9 @@ def _which_profile(call: PlanRequest, configured: list[Statement]) -> ResolvedCh
     if call.profile is not None:
         return ResolvedChoice("profile", call.profile, (Origin("chosen for the call"),))
     named = [(name, origin) for choice, name, origin in configured if choice == "profile"]
+    if call.default_profile is not None:
+        coded = (call.default_profile, Origin("the code that calls"))
+        named = [coded, *(each for each in named if each[1].by != "global")]
     return ResolvedChoice("profile", named[-1][0], (named[-1][1],))
 
 

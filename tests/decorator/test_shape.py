@@ -359,6 +359,21 @@ def test_the_environment_and_a_block_outrank_the_decorators_profile(monkeypatch:
     assert tool().shaped.plan.profile == "debug"
 
 
+def test_a_tools_override_outranks_the_decorators_profile_and_that_of_global() -> None:
+    def plan(config: Any) -> Any:
+        return shape(tool="t", config=config, profile="standard")(lambda: [1])().shaped.plan
+
+    assert plan({"global": {"profile": "debug"}}).profile == "standard"
+    assert plan({"tool_overrides": {"t": {"profile": "debug"}}}).profile == "debug"
+    assert plan({"tool_overrides": {"t": {"max_tokens": 50}}}).max_tokens == 50
+    assert plan({"global": {"max_tokens": 60}}).max_tokens == 60
+
+
+def test_a_decorators_profile_that_there_is_not_is_told_and_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    assert shape(config={}, profile="minimla")(lambda: {"a": 1})() == {"data": {"a": 1}}
+    assert "Did you mean 'minimal'" in caplog.text
+
+
 def test_what_a_returned_generator_raises_is_the_tools_error() -> None:
     def stream() -> Iterator[int]:
         yield 1
