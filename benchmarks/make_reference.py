@@ -16,7 +16,7 @@ from benchmarks.config_schema import config_schema, config_schema_text
 from benchmarks.results import markdown_table
 from shaping.cli.app import COMMANDS, build
 from shaping.clients.files import CLIENTS
-from shaping.errors.codes import registry
+from shaping.errors.codes import COMMANDS as COMMAND_SPELLINGS, LEAN, OPERATIONS, registry
 from shaping.redaction.credentials import CREDENTIALS
 from shaping.response import Reason
 from shaping.settings.model import NoiseRule
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[1]
 FOLDER: Final = ROOT / "docs" / "reference"
+LINE: Final = 100  # columns of a signature that stays on one line
 NOTICE: Final = "<!-- Written by `python -m benchmarks.make_reference` from the code; a test compares. -->"
 
 VARIABLES: Final = {
@@ -80,6 +81,27 @@ EXAMPLES: Final[Mapping[str, Any]] = {
     "omissions": "list",
     "debug": False,
 }
+# What holds where neither the config nor a profile says anything; a test compares the plans.
+IMPLIED: Final[Mapping[str, Any]] = {
+    "enabled": True,
+    "max_items": None,
+    "max_string": None,
+    "rename": {},
+    "redact": {"values": True},
+    "channels": "auto",
+    "typed": False,
+    "defaults": {},
+    "private": [],
+    "overflow": "ref",
+    "on_unreadable": "withhold",
+    "keep_lines": [],
+    "drop_lines": [],
+    "exclude_fields": [],
+    "include_on_error": [],
+    "exclude_when_tier": {},
+    "exit_codes": {},
+    "answers": [],
+}
 TOP_EXAMPLES: Final[Mapping[str, Any]] = {
     "global": {"profile": "standard"},
     "profiles": {"nightly": {"extends": "minimal", "max_tokens": 2000}},
@@ -127,6 +149,7 @@ MODULES: Final = (
     "shaping.errors",
     "shaping.envelope",
     "shaping.tokens",
+    "shaping.encoders",
 )
 
 ABOUT_KEYS: Final = (
@@ -146,13 +169,18 @@ ABOUT_COMMANDS: Final = (
     "`--json`."
 )
 ABOUT_CODES: Final = (
-    "What a program can branch on. `retryable` is for a call without side effects; the exit code is the "
-    'contract\'s (`"exit_codes": "posix"` in the config exchanges 2 and 3). Some codes follow from an exit code, '
-    "an HTTP status or an exception; an application registers its own with `shaping.errors.register`, a plugin "
-    "with `register_plugin`."
+    "What a program can branch on. `retryable` is for a call without side effects. The exit code is that of programs "
+    'made by `shape_typer`; `"exit_codes": "posix"` in the config exchanges 2 and 3. Some codes '
+    "follow from an exit code, an HTTP status or an exception. An application registers its own with "
+    " `shaping.errors.register`, a plugin with `register_plugin`."
+)
+ABOUT_SPELLINGS: Final = (
+    "Some wire forms write a code in the spelling of the contract they follow; `flat` and MCP write the code itself. "
+    "Every spelling is read. `sourced` is also how operations and other people's commands spell it."
 )
 ABOUT_API: Final = (
-    "What is listed here is public: it is typed, and it changes only as [Versions](../versions.md) says. "
+    "What is listed here is public: it is typed, and it changes only as [Versions](../versions.md) says. So are the "
+    "integrations of the [frameworks](../frameworks.md) page and the pytest fixture of [servers](../servers.md). "
     "Everything else may change without notice."
 )
 ABOUT_CLIENTS: Final = (
@@ -258,7 +286,8 @@ def _entry(key: str, meaning: str, **facts: str) -> str:
 
 
 def _defaults(key: str, profiles: Mapping[str, Mapping[str, Any]]) -> str:
-    found = [_json(profile.get(key)) if key in profile else "unset" for profile in profiles.values()]
+    implied = _json(IMPLIED[key]) if key in IMPLIED else "unset"
+    found = [_json(profile.get(key)) if key in profile else implied for profile in profiles.values()]
     if key == "envelope":
         found = ["none", "`error`, `warnings`, `upgrade_hints`", "all"]
     if key in {"description", "extends"} or len(set(found)) == 1:
@@ -304,7 +333,7 @@ def _commands() -> str:
         arguments = [one for one in command.params if one.param_type_name == "argument"]
         shown = " ".join(["shaping", name, *(_metavar(one) for one in arguments)])
         rows = [
-            (", ".join(f"`{option}`" for option in (*one.opts, *one.secondary_opts)), _cell(one.help or ""))
+            (", ".join(f"`{_flag(one, name)}`" for name in (*one.opts, *one.secondary_opts)), _cell(one.help or ""))
             for one in command.params
             if one.param_type_name == "option" and not one.hidden
         ]
@@ -319,8 +348,13 @@ def _metavar(argument: Any) -> str:
     return name if argument.required else f"[{name}]"
 
 
+def _flag(option: Any, name: str) -> str:
+    return f"{name} {option.metavar}" if option.metavar and not option.is_flag else name
+
+
 def _errors() -> str:
     rows: list[tuple[str, ...]] = []
+    spellings = (LEAN, OPERATIONS, COMMAND_SPELLINGS)
     for code in sorted(registry.codes()):
         spec = registry.definition(code)
         retryable = "yes" if spec.retryable else "no"
@@ -330,6 +364,15 @@ def _errors() -> str:
             "# Error codes",
             ABOUT_CODES,
             markdown_table(("code", "HTTP", "retryable", "exit code", "hint"), rows),
+            "## Spellings of the wire forms",
+            ABOUT_SPELLINGS,
+            markdown_table(
+                ("code", "`lean`", "`sourced`", "`invariant`"),
+                [
+                    (f"`{code}`", *(f"`{table[code]}`" if code in table else "" for table in spellings))
+                    for code in sorted(set().union(*spellings))
+                ],
+            ),
         )
     )
 
@@ -359,12 +402,12 @@ def _documented(name: str, value: Any) -> list[str]:
         return [f"### {name}", f"A constant of type `{type(value).__name__}`."]
     parts = [f"### {name}", f"```text\n{_signature(name, value)}\n```", inspect.getdoc(value) or ""]
     if inspect.isclass(value) and value.__module__.startswith("shaping"):
-        for method, function in vars(value).items():
-            if not method.startswith("_") and (inspect.isfunction(function) or isinstance(function, property)):
-                said = inspect.getdoc(function) or ""
-                shown = method if isinstance(function, property) else _signature(method, function)
-                if said:
-                    parts.append(f"- `{shown}`: {said.splitlines()[0]}")
+        members = {member: one for member, one in vars(value).items() if not member.startswith("_")}
+        read = {member: inspect.getdoc(one) for member, one in members.items() if isinstance(one, property)}
+        parts.append("\n".join(f"- `{member}`: {said.splitlines()[0]}" for member, said in read.items() if said))
+        for member, one in members.items():
+            if inspect.isfunction(one) and (said := inspect.getdoc(one)):
+                parts.extend((f"#### {name}.{member}", f"```text\n{_signature(member, one)}\n```", said))
     return parts
 
 
@@ -377,13 +420,38 @@ def _signature(name: str, value: Any) -> str:
         plain = [
             one.replace(annotation=get_args(one.annotation)[0]) if get_origin(one.annotation) is Annotated else one
             for one in signature.parameters.values()
+            if one.name != "self"
         ]
-        written = str(signature.replace(parameters=plain))
+        words = [_plain(str(one.replace(default=_shown(one.default)))) for one in plain]
+        returned = _plain(str(signature).rpartition(" -> ")[2]) if " -> " in str(signature) else ""
     except (TypeError, ValueError):
-        written = "(…)"
-    # Quotes of postponed annotations, addresses of defaults and modules' names say nothing to a reader.
-    written = re.sub(r" at 0x[0-9a-f]+", "", re.sub(r"'([^']*)'", r"\1", written))
-    return name + re.sub(r"\b(?:shaping|typing|collections\.abc)(?:\.[a-z_]+)*\.(?=[A-Z])", "", written)
+        return name
+    for index, one in enumerate(plain):
+        if one.kind is one.KEYWORD_ONLY and not any(p.kind is p.VAR_POSITIONAL for p in plain):
+            words.insert(index, "*")
+            break
+    line = f"{name}({', '.join(words)})" + (f" -> {returned}" if returned and returned != "None" else "")
+    if len(line) <= LINE:
+        return line
+    return f"{name}(\n" + "".join(f"    {word},\n" for word in words) + ")" + line.rpartition(")")[2]
+
+
+class _Unsaid:
+    """A default that says nothing to a reader: an object, a function, the environment of this process."""
+
+    def __repr__(self) -> str:
+        return "…"
+
+
+def _shown(default: Any) -> Any:
+    is_plain = default is inspect.Parameter.empty or isinstance(default, str | int | float | tuple | None)
+    return default if is_plain else _Unsaid()
+
+
+def _plain(written: str) -> str:
+    """Leave out quotes of postponed annotations and modules' names."""
+    written = re.sub(r"(^|: |-> )[~']([^']*)'?", r"\1\2", written)
+    return re.sub(r"\b(?:shaping|typing|collections\.abc)(?:\.[a-z_]+)*\.(?=[A-Z])", "", written)
 
 
 def _clients() -> str:

@@ -169,12 +169,23 @@ class Shaper(PlanChooser):
         tool: str = "",
         client: str | Mapping[str, object] | None = None,
         channels: Channels | None = None,
-        **about: Any,
+        schema: Mapping[str, Any] | None = None,
+        profile: str | None = None,
+        default_profile: str | None = None,
+        relay: bool = False,
+        call: CallContext = _NO_CONTEXT,
     ) -> dict[str, Any]:
-        """Shape the wire form of an MCP result: dict in, dict out, both channels from one source."""
+        """Shape the wire form of an MCP result: dict in, dict out, both channels from one source.
+
+        `client` is the clientInfo of whoever reads it, or its name; `schema` the tool's output schema. A `relay` is
+        not the server itself: without a word of the config it sends one channel. The profiles are those of `shape`.
+        """
         from shaping.mcp.result import shape_result  # noqa: PLC0415 (only MCP surfaces come this way)
 
-        return shape_result(self, result, tool=tool, client=client, channels=channels, **about)
+        return shape_result(
+            self, result, tool=tool, client=client, channels=channels, schema=schema, profile=profile,
+            default_profile=default_profile, relay=relay, call=call,
+        )  # fmt: skip
 
     def expand(
         self,

@@ -8,13 +8,14 @@ import re
 import shlex
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks.make_reference import EXAMPLES, FOLDER, TOP_EXAMPLES, VARIABLES, choices, pages
+from benchmarks.make_reference import EXAMPLES, FOLDER, IMPLIED, MODULES, TOP_EXAMPLES, VARIABLES, choices, pages
 from shaping import Shaper
 
 ROOT = Path(__file__).parent.parent
@@ -75,6 +76,29 @@ def test_every_config_key_has_an_example_that_is_a_valid_config() -> None:
             choice = {key: EXAMPLES[key]}
             assert Shaper({holder: choice if place == "global" else {"name": choice}}).warnings == ()
     assert Shaper(dict(TOP_EXAMPLES)).warnings == ()
+
+
+def test_a_default_that_the_reference_gives_is_what_holds_without_it() -> None:
+    def held(config: dict[str, Any]) -> dict[str, Any]:
+        plan = Shaper(config).plan("name", surface="mcp")
+        return {field.name: getattr(plan, field.name) for field in fields(plan) if field.name != "config_hash"}
+
+    for key, default in IMPLIED.items():
+        assert held({"tool_overrides": {"name": {key: default}}}) == held({}), key
+
+
+def test_every_name_that_a_page_imports_is_public() -> None:
+    pages = [*(ROOT / page for page in PAGES), *(ROOT / "examples").rglob("*.py")]
+    found = {
+        (module, name)
+        for page in pages
+        for module, names in re.findall(r"from (shaping[\w.]*) import ([\w, ]+)", page.read_text())
+        for name in names.split(", ")
+        if not module.startswith("shaping.integrations")
+    }
+    assert found
+    assert [(module, name) for module, name in found if module not in MODULES] == []
+    assert [(module, name) for module, name in found if name not in import_module(module).__all__] == []
 
 
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:

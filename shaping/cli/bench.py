@@ -61,7 +61,7 @@ def bench(
     top: Annotated[int, TOP] = 25,
     as_json: Annotated[bool | None, AS_JSON] = None,
 ) -> None:
-    """Measure what each profile saves on real answers, counted exactly."""
+    """Measure what each profile saves on files of tool answers, counted exactly."""
     program = not sys.stdout.isatty() if as_json is None else as_json
     payloads = list(read_payloads(places))
     if not payloads:
@@ -234,7 +234,7 @@ def tokens(
     tokenizer: Annotated[str, TOKENIZER] = "o200k_base",
     exact: Annotated[bool, EXACT] = False,
 ) -> Answer:
-    """Count the tokens of files, and say of each number how well it is known."""
+    """Count the tokens of files; each number says whether it is exact or an estimate."""
     with _counting(failed=1):
         chosen = counter(tokenizer)
         texts = {file: read_bytes(file).decode(errors="replace") for file in files}

@@ -65,7 +65,7 @@ class ToolSurface(StrEnum):
 
 
 def allow(path: Annotated[Path | None, ALLOWED] = None, *, take_back: Annotated[bool, FORGET] = False) -> Answer:
-    """Let a config of the working tree apply whole, as it is now; an edit has to be allowed again."""
+    """Trust a config that lies in a project, as it is now: all of it applies. After an edit, allow it again."""
     place = path or find(None, cwd=Path.cwd(), environ=os.environ)
     if place is None or not place.exists():
         hint = "`shaping check` says where it looks."
@@ -176,7 +176,7 @@ def explain(
     tier: Annotated[str | None, TIER] = None,
     everything: Annotated[bool, ALL] = False,
 ) -> Answer:
-    """Show what decides the form of a tool's answers, and which file, line or profile said so."""
+    """Show the settings that apply to a tool, and which file, line or profile each comes from."""
     found = load(config)
     chosen = profile or environment_profile(checked_environment(os.environ, found.profiles))
     choices = found.explain(tool, profile=chosen, tier=tier, surface=surface.value)
@@ -291,7 +291,7 @@ def _write(path: Path, content: bytes) -> bool:
 
 
 def profiles(*, config: Annotated[Path | None, CONFIG] = None) -> Answer:
-    """List the profiles: what each is for, what it extends, and where it stands."""
+    """List the profiles: what each is for, what it extends, and which file defines it."""
     found = load(config)
     listed = list(_listed(found))
     lines = columns([(one["name"], f"{one['description'] or _lineage(one)}  ({one['source']})") for one in listed])

@@ -51,7 +51,7 @@ def discover(
     model: Annotated[str | None, MODEL] = None,
     prices: Annotated[str | None, PRICES] = None,
 ) -> Answer:
-    """Read the sessions that your clients keep: what shaping would have saved, and what would be missing."""
+    """Read your clients' past sessions: what shaping would have saved, and what would be missing."""
     price = price_of(model, prices)
     by_client = _recorded(recordings) if recordings else _transcripts(home or Path.home(), sessions)
     quiet()

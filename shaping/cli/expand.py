@@ -121,7 +121,7 @@ def query(
     max_tokens: Annotated[int | None, MAX_TOKENS] = None,
     config: Annotated[Path | None, CONFIG] = None,
 ) -> Answer:
-    """Ask a SELECT of the records in a file (JSON, JSON lines, CSV, tables in text, …) or behind a ref."""
+    """Run one SELECT over the records in a file (JSON, JSON lines, CSV, tables in text, …) or behind a ref."""
     shaper = Shaper(config, watch=False)
     if source.startswith("r_") and not Path(source).exists():
         found = shaper.query(source, sql, max_tokens, surface="command")

@@ -38,7 +38,7 @@ def hook(
     *,
     project: Annotated[bool, PROJECT] = False,
 ) -> Answer | None:
-    """Shape what a client's own shell, search and fetch tools return, through a hook in it; file reads never."""
+    """Install a hook that shapes what a client's own shell, search and fetch tools return; never files."""
     _check(action, client)
     if action == "serve":
         serve(socket_directory())

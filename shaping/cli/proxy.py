@@ -52,12 +52,12 @@ ALLOW_HOST = typer.Option(
 )
 BEARER = typer.Option(
     metavar="VARIABLE",
-    help="With --http: clients must send `Authorization: Bearer` with what this environment variable holds."
-    " Not the token itself: arguments can be read by every user.",
+    help="With --http: the environment variable that holds the token which clients must send as"
+    " `Authorization: Bearer`. Not the token itself: every user can read arguments.",
 )
 ALLOW_ORIGIN = typer.Option(metavar="ORIGIN", help="With --http: a browser origin to accept; may be repeated.")
 UI = typer.Option(
-    "--ui", help="With --http on loopback: also serve the page of `shaping ui` at /, to who has its token."
+    "--ui", help="With --http on loopback: also serve the page of `shaping ui` at /; its address has a token."
 )
 CONFIG = typer.Option(
     metavar="FILE", help="The config to use instead of the one that is found.", exists=True, dir_okay=False
@@ -68,8 +68,8 @@ RECORD = typer.Option(
     help="Record what the tools answer in DIR, without secrets and private fields, for `suggest` and `check`.",
 )
 EXPAND = typer.Option(
-    help="Offer the tool by which a model asks for what was left out, or not; over pipes it is kept for you in"
-    " store.sqlite in your cache directory, where `shaping expand` finds it too. (default: offer)"
+    help="Offer the model a tool to ask for what was left out, or not. (default: offer) Over pipes it is kept in"
+    " store.sqlite in your cache directory, where `shaping expand` finds it too."
 )
 
 
@@ -93,7 +93,7 @@ def proxy(
     expand: Annotated[bool, EXPAND] = True,
     record: Annotated[Path | None, RECORD] = None,
 ) -> None:
-    """Put this in front of any MCP server, in any language: its tools' results reach the model shaped."""
+    """Run any MCP server, in any language, behind a proxy that shapes what its tools return to the model."""
     need_posix("shaping proxy")
     found = servers_of(
         command or [], url, transport, header or [], servers, name=name, oauth=oauth, seconds=start_timeout

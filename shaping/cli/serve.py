@@ -80,7 +80,7 @@ def serve(
     config: Annotated[Path | None, CONFIG] = None,
     record: Annotated[Path | None, RECORD] = None,
 ) -> Answer | None:
-    """Serve an HTTP API as MCP tools: what they return reaches the model shaped."""
+    """Serve an HTTP API as MCP tools, and shape what they return to the model."""
     _need_extras()
     if not openapi and not scan:
         raise stopped("give --openapi or --scan: there is nothing to serve")

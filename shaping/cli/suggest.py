@@ -44,7 +44,7 @@ def suggest(
     workers: Annotated[int | None, WORKERS] = None,
     as_json: Annotated[bool, JSON] = False,
 ) -> Answer:
-    """Suggest rules for the tools of recorded traffic, with what each saves; what was used later stays."""
+    """Suggest rules from recorded traffic, with what each saves; values that the agent used later are kept."""
     quiet()
     text = output.read_text() if output is not None and output.exists() else EMPTY
     try:

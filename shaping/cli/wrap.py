@@ -58,8 +58,8 @@ OAUTH = typer.Option("--oauth", help="Let the proxy sign in to remote servers wh
 OFFLINE = typer.Option("--offline", help="Do not ask remote servers whether they want credentials; implies --no-test.")
 NO_TEST = typer.Option(
     "--no-test",
-    help="Wrap without trying: else each server is started once behind the proxy, and one that fails is left as it is."
-    " (servers of a repository's file are tried only where FILE names it)",
+    help="Do not start each server once behind the proxy. Without this, one that fails there is left as it is; servers"
+    " of a repository's file are tried only where FILE names it.",
 )
 _UNASKED: Any = {"asks_credentials": lambda _: False, "why_it_fails": lambda _: None}
 DRY_RUN = typer.Option("--dry-run", help="Print the new file, change nothing, start and ask no server.")

@@ -10,12 +10,13 @@ import orjson
 
 from shaping.cleaning import log_fault
 from shaping.errors import ToolError
-from shaping.response import TOOL_WARNING, Shaped, required
+from shaping.response import TOOL_WARNING, CallContext, Shaped, required
 from shaping.settings.context import note
 from shaping.values.opening import is_data
 
 if TYPE_CHECKING:
     from shaping.decorator import DecoratedCall, DecoratedTool
+    from shaping.settings.model import Channels
 
 logger = logging.getLogger("shaping")
 Framework: TypeAlias = Literal["fastmcp", "sdk", "claude", "agents"]
@@ -278,9 +279,11 @@ def _block(item: Any) -> Any:
     return TextContent(type="text", text=pydantic_core.to_json(item, fallback=str).decode())
 
 
-def _shaped(wire: dict[str, Any], value: Any, call: DecoratedCall, **options: Any) -> dict[str, Any]:
+def _shaped(wire: dict[str, Any], value: Any, call: DecoratedCall, channels: Channels | None = None) -> dict[str, Any]:
     tool = call.tool
-    shaped = tool.shaper.shape_result(wire, tool=tool.name, default_profile=tool.profile, **call.metadata(), **options)
+    shaped = tool.shaper.shape_result(
+        wire, tool=tool.name, channels=channels, default_profile=tool.profile, call=CallContext(**call.metadata())
+    )
     if tool.advertises:
         # A framework that advertises a schema refuses an answer without structured content.
         data = tool.shaper.shape(value, tool=tool.name, default_profile=tool.profile, request=tool.pinned, as_json=True)

@@ -17,6 +17,7 @@ from shaping.encoders import decode
 from shaping.learning.record import recordings
 from shaping.mcp.reading import read_result
 from shaping.parsers import parse, parse_within
+from shaping.response import CallContext
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -90,7 +91,7 @@ class ToolCall:
         """Return what the model reads of the call with shaping; `arguments` are names that the server's tools take."""
         if self.form == "mcp":
             shaped = shaper.shape_result(
-                self.result, tool=self.name, client=self.client, relay=True, arguments=arguments
+                self.result, tool=self.name, client=self.client, relay=True, call=CallContext(arguments=arguments)
             )
             return find_client(self.client).shown_within_limit(shaped)
         return shaper.shape(self.result, tool=self.name, surface=SURFACES[self.form], as_json=False).text

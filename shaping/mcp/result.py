@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from shaping.mcp.parts import ChosenChannels
     from shaping.mcp.reading import DataPart, ResultData
     from shaping.response import Shaped
-    from shaping.settings import Overrides, Plan
+    from shaping.settings import Plan
     from shaping.settings.model import Channels
     from shaping.shaper import Shaper
 
@@ -64,6 +64,7 @@ logger = logging.getLogger("shaping")
 NOTICE = "_shaping"
 _LONGEST_LINE = 2000  # characters, for clients that show whole lines
 _TRIES = 4  # budgets that are tried until a client shows all of a result
+_NO_CONTEXT = CallContext()
 _SMALLEST = 60  # tokens: below it there is room for no data, only for the notice
 
 
@@ -84,20 +85,14 @@ def shape_result(
     schema: Mapping[str, Any] | None = None,
     profile: str | None = None,
     default_profile: str | None = None,
-    request: Overrides | None = None,
     relay: bool = False,
-    **about: Any,
+    call: CallContext = _NO_CONTEXT,
 ) -> dict[str, Any]:
-    """Shape one result of a tool for a client, as if the tool had been advertised to it with the projected schema.
-
-    `about` is what the caller knows of the call (see `CallContext`); the profiles are those of `Shaper.shape`.
-    """
-    plan, warnings = shaper.choose(
-        tool, surface="mcp", profile=profile, request=request, default_profile=default_profile
-    )
+    """Shape one result of a tool for a client, as if the tool had been advertised to it with the projected schema."""
+    plan, warnings = shaper.choose(tool, surface="mcp", profile=profile, default_profile=default_profile)
     known = find_client(client)
     entry = unlisted_entry(plan, known, channels=channels, schema=schema, relay=relay)
-    call = CallContext(warnings=(*about.pop("warnings", ()), *warnings), **about)
+    call = replace(call, warnings=(*call.warnings, *warnings))
     return shape_call(shaper, result, ResultContext(tool, plan, entry, known, call=call)).wire
 
 

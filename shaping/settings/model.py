@@ -277,7 +277,7 @@ class ToolOverride(Global):
     exclude_when_tier: NotNull[dict[str, tuple[DroppedPath, ...]]] = None
     """Fields to drop where the caller's tier is the one named."""
     exit_codes: NotNull[dict[ExitStatus, str]] = None
-    """Error codes by a command's exit code, as in {"1": "NOT_FOUND"}; without one, it is an EXECUTION_ERROR."""
+    """Error codes by a command's exit code, as in {"1": "NOT_FOUND"}; any other failure is an EXECUTION_ERROR."""
     answers: NotNull[tuple[Annotated[AnswerContract, AfterValidator(_has_one_place)], ...]] = None
     """Questions that what a model reads must answer as the tool's data does; `shaping check --traffic` asks them."""
 
@@ -346,7 +346,7 @@ class ConfigFile(_Model):
     presets: NotNull[Flag] = None
     """Whether the bundled rules for well-known servers apply; `shaping profiles` lists them."""
     exit_codes: NotNull[ExitTable] = None
-    """What commands exit with: the contract's table (3 for a wrong argument), or posix (2 for a wrong argument)."""
+    """Exit codes of programs made by `shape_typer`: contract (3 for a wrong argument) or posix (2 for one)."""
 
 
 class Config(ConfigFile):

@@ -16,6 +16,7 @@ from shaping.mcp import result as module
 from shaping.mcp.messages import MessageShaper, ToolCallOptions
 from shaping.mcp.result import shape_result
 from shaping.mcp.sessions import Session
+from shaping.response import CallContext
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
@@ -282,7 +283,9 @@ def test_json_packed_into_one_member_is_shaped_and_packed_again(shaper: Shaper) 
 
 def test_debug_says_how_and_at_what_cost(shaper: Shaper) -> None:
     result = {"content": [text(PAGE)], "structuredContent": PAGE, "_meta": {"own": 1}}
-    meta = shape_result(shaper, result, tool="search", profile="debug", duration_ms=50.5, request_id="r1")["_meta"]
+    meta = shape_result(
+        shaper, result, tool="search", profile="debug", call=CallContext(duration_ms=50.5, request_id="r1")
+    )["_meta"]
     assert meta["own"] == 1
     mark = meta["shaping"]
     assert (mark["profile"], mark["config"]) == ("debug", shaper.loaded_config.hash)
@@ -392,7 +395,6 @@ def test_a_shaped_result_fits_the_projected_schema(shaper: Shaper) -> None:
 def test_an_unchanged_answer_is_not_sent_again(shaper: Shaper) -> None:
     from shaping.mcp.parts import BOTH, ResultContext, ToolEntry
     from shaping.mcp.result import shape_call
-    from shaping.response import CallContext
 
     result = {"content": [text(PAGE)], "structuredContent": PAGE}
     plan = shaper.plan("search", surface="mcp")
