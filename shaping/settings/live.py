@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from shaping.settings.files import allowed_file, config_places, is_allowed, is_present
 from shaping.settings.jsonc import END_OF_FILE, READABLE, ConfigError, ConfigProblem, report, unreadable
-from shaping.settings.loading import load
+from shaping.settings.loading import load, with_users
 
 if TYPE_CHECKING:
     from shaping.settings.loading import LoadedConfig
@@ -94,11 +94,11 @@ class LiveConfig:
             try:
                 fresh = self._load()
                 self._refuse_lost_config(fresh)
-                fresh.warm(self._current)
+                self.problem = None
             except ConfigError as error:
                 self._keep_last_good(error)
-                return False
-            self.problem = None
+                fresh = self._with_own_edits()
+            fresh.warm(self._current)
             changed = fresh.hash != self._current.hash or fresh.files != self._current.files
             if changed:
                 self._current = fresh
@@ -172,19 +172,29 @@ class LiveConfig:
         places = self._places()
         used = [at for at, place in enumerate(places) if str(place) in self._current.files]
         read = [at for at, place in enumerate(places) if str(place) in fresh.files]
-        if not used or (read and read[0] <= used[0] and (used[-1] in read or self._stands_alone(places[read[0]]))):
+        if not used or (read and read[0] <= used[0] and (used[-1] in read or self._may_replace(read[0], used[-1]))):
             return
         lost = places[used[-1] if read and read[0] <= used[0] else used[0]]
         raise unreadable(str(lost), "is gone", "the file to be there, or a restart without it")
 
-    def _stands_alone(self, place: Path) -> bool:
-        """Return whether a config applies alone: one that is not allowed applies with the user's own."""
-        return place == self._places()[-1] or is_allowed(place, self._environ)
+    def _may_replace(self, new: int, old: int) -> bool:
+        """Return whether a config may take another's place: in the working tree, where the user has allowed it."""
+        places = self._places()
+        return old < len(places) - 1 and is_allowed(places[new], self._environ)
 
     def _keep_last_good(self, error: ConfigError) -> None:
         if self.problem is None or self.problem.problems != error.problems:
             _log.warning("the last good config stays in use, because %s", error)
         self.problem = error
+
+    def _with_own_edits(self) -> LoadedConfig:
+        """Return the last good config; where that is one of the working tree, with the user's own as it is now."""
+        found, allowed = self._current.found, self._current.allowed
+        try:
+            users = load(self._places()[-1], cwd=self._cwd, environ=self._environ) if found else None
+            return with_users(found, users.sources, allowed=allowed) if found and users else self._current
+        except ConfigError:  # the user's own is gone, or wrong too
+            return self._current
 
     def _places(self) -> tuple[Path, ...]:
         if isinstance(self._config, Mapping):

@@ -77,6 +77,8 @@ class LoadedConfig:
     files: tuple[str, ...]
     sources: Sources
     warnings: tuple[ConfigProblem, ...] = ()
+    found: Sources | None = None  # the config of the working tree as it was read, where there is one
+    allowed: bool = False  # whether the user had allowed it
     _plans: dict[Key, Plan] = field(default_factory=dict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
@@ -198,17 +200,28 @@ def load(
     where = Path(cwd) if cwd is not None else Path.cwd()
     environ = os.environ if environ is None else environ
     sources = read_sources(config, cwd=where, environ=environ)
-    found, warnings = sources.in_tree, [*_check_or_raise(sources)]
-    if found is not None:
-        own = user_directory(environ) / found.name
-        users = read_sources(own if is_present(own) else {}, cwd=where, environ=environ)
-        _check_or_raise(users)
-        if is_allowed(found, environ):
-            _refuse_store_outside(sources, found, cwd=where, environ=environ)
-            sources = protect(sources, users)
-        else:
-            sources, warning = _narrowed(sources, users, found)
-            warnings += [warning] if warning else []
+    warnings, found = _check_or_raise(sources), sources.in_tree
+    if found is None:
+        return _compiled(sources, warnings)
+    own = user_directory(environ) / found.name
+    users = read_sources(own if is_present(own) else {}, cwd=where, environ=environ)
+    _check_or_raise(users)
+    allowed = is_allowed(found, environ)
+    if allowed:
+        _refuse_store_outside(sources, found, cwd=where, environ=environ)
+    return with_users(sources, users, allowed=allowed, warnings=warnings)
+
+
+def with_users(
+    found: Sources, users: Sources, *, allowed: bool, warnings: tuple[ConfigProblem, ...] = ()
+) -> LoadedConfig:
+    """Merge a config of the working tree with the user's own: with its protections, or as what narrows of it."""
+    sources, narrowing = (protect(found, users), None) if allowed else _narrowed(found, users)
+    loaded_config = _compiled(sources, (*warnings, *([narrowing] if narrowing else ())))
+    return replace(loaded_config, found=found, allowed=allowed)
+
+
+def _compiled(sources: Sources, warnings: tuple[ConfigProblem, ...]) -> LoadedConfig:
     loaded_config = LoadedConfig.of(sources)
     conflicting = tuple(_conflicting_renames(loaded_config))
     if conflicting:
@@ -224,14 +237,14 @@ def _check_or_raise(sources: Sources) -> tuple[ConfigProblem, ...]:
     return warnings
 
 
-def _narrowed(sources: Sources, users: Sources, path: Path) -> tuple[Sources, ConfigProblem | None]:
+def _narrowed(found: Sources, users: Sources) -> tuple[Sources, ConfigProblem | None]:
     """Return what applies of a config in the working tree that is not allowed, and a warning where that is not all."""
-    sources, left_out = narrow(sources, users)
+    sources, left_out = narrow(found, users)
     if not left_out:
         return sources, None
     says = "is in the working tree and not allowed"
     advice = f"read it, then run `shaping allow` to make {', '.join(f'`{name}`' for name in left_out)} apply"
-    return sources, ConfigProblem(str(path), "it", None, None, advice, says=says, is_instruction=True)
+    return sources, ConfigProblem(str(found.in_tree), "it", None, None, advice, says=says, is_instruction=True)
 
 
 def _refuse_store_outside(sources: Sources, config: Path, *, cwd: Path, environ: Mapping[str, str]) -> None:

@@ -290,6 +290,35 @@ def test_the_users_own_config_stays_in_use_when_it_disappears_beside_one_of_the_
     assert f"{own} has 1 problem" in str(live.problem)
 
 
+@pytest.mark.parametrize("allowed", [False, True])
+@pytest.mark.parametrize("lost", ["gone", "wrong"])
+def test_the_users_own_edits_take_effect_while_a_config_of_the_working_tree_is(
+    lost: str, project: Path, environ: dict[str, str], write: Write, *, allowed: bool
+) -> None:
+    own = Path(environ["XDG_CONFIG_HOME"], "shaping", NAME)
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text('{"global": {"private": ["ssn"]}}')
+    tree = write(NAME, {"global": {"max_items": 1, "private": ["pin"]}})
+    seen = environ if allowed else {**environ, "XDG_DATA_HOME": str(project.parent / "data")}
+    live = LiveConfig(cwd=project, environ=seen)
+    tree.write_text("{") if lost == "wrong" else tree.unlink()
+    assert live.reload() is False
+    own.write_text('{"global": {"private": ["ssn", "salary"]}}')
+    assert live.reload() is True
+    assert set(live.current.plan("search").private_paths) == {"ssn", "salary", "pin"}
+    assert number(live) == 1
+    assert str(tree) in str(live.problem)
+    own.unlink()
+    assert live.reload() is False
+    tree.write_text(json.dumps(config(2)))
+    assert live.reload() is False, "the user's own is gone now"
+    assert set(live.current.plan("search").private_paths) == {"ssn", "salary", "pin"}
+    own.write_text('{"global": {"private": ["ssn"]}}')
+    assert live.reload() is True
+    assert live.current.plan("search").private_paths == ("ssn",)
+    assert live.problem is None
+
+
 def test_a_config_that_disappears_while_it_is_looked_for_stays_in_use(
     project: Path, environ: dict[str, str], write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -297,7 +326,7 @@ def test_a_config_that_disappears_while_it_is_looked_for_stays_in_use(
     live = LiveConfig(cwd=project, environ=environ)
 
     def too_late(*given: Any, **named: Any) -> Any:
-        path.unlink()
+        path.unlink(missing_ok=True)
         return load(*given, **named)
 
     monkeypatch.setattr("shaping.settings.live.load", too_late)
