@@ -303,9 +303,9 @@ def _watch(reference: weakref.ref[LiveConfig], stop: threading.Event) -> None:
         del live
         try:
             _watch_directories(reference, directories, stop)
-        except (OSError, RuntimeError):
-            # A directory went away between looking and watching, or the system has no watches left (which the
-            # watcher tells by a RuntimeError of its own): look by hand.
+        except (ImportError, OSError, RuntimeError):
+            # A directory went away between looking and watching, the system has no watches left (which the watcher
+            # tells by a RuntimeError of its own), or this process was forked amid the import: look by hand.
             stop.wait(_LOOK_AGAIN_MS / 1000)
             _reload_if_touched(reference)
 
