@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from shaping.paths.filter import GONE, Filters, FilterWalk, OmissionNode, PlaceFilter, open_plainly
+from shaping.paths.filter import GONE, Filters, FilterWalk, OmissionNode, open_plainly
 from shaping.paths.grammar import Path, PathError, join, parse
 from shaping.paths.rules import Private, Restoring, State, read_rules, rule
 from shaping.paths.schema import Unprojectable, may_match, open_schema, project
@@ -29,7 +29,7 @@ from shaping.paths.strings import StringFilter
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shaping.paths.filter import Opener
+    from shaping.paths.filter import Opener, PlaceFilter
     from shaping.paths.strings import Unreadable
     from shaping.response import Omission, Reason
 
@@ -137,7 +137,7 @@ def restoring_plan(
     rename: Mapping[str, str],
     opener: Opener,
 ) -> FieldPlan:
-    """Compile the field rules of a failed call; failures are few, so the plan walks and learns nothing."""
+    """Compile the field rules of a failed call."""
     base, back, never = read_rules(include, exclude, rename), frozenset(map(rule, restore)), frozenset(map(rule, held))
     state: State = Restoring(base.include, base.exclude, base.rename, back, never)
     if () in back:  # a path may name the whole answer
@@ -151,7 +151,7 @@ def restoring_plan(
         opener,
         withhold=False,
         state=state,
-        root=PlaceFilter(_filters(opener), state, ""),
+        root=_filters(opener).node(state),
     )
 
 
