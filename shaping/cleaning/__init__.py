@@ -200,8 +200,7 @@ def select_then_open(raw: Any, fields: FieldPlan, plan: Plan) -> tuple[Any, Step
 
 
 def _warning(text: Unreadable) -> Warned:
-    done = "its lines that name it are withheld" if text.part else "it is withheld"
-    done = done if text.withheld else "it goes out as it is"
+    done = "it is withheld" if text.withheld else "it goes out as it is"
     message = f"a text names the field {text.name!r} and cannot be read as data; {done}"
     return Warned("UNREADABLE_TEXT", message, text.path)
 

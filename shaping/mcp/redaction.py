@@ -326,7 +326,7 @@ def _mark(text: str | None, private: FieldPlan) -> str:
     """Return what stands for a text that is withheld whole; nothing for one that is not."""
     notes: list[Unreadable] = []
     kept = "" if text is None else private.apply(text, notes)
-    return str(kept) if notes and notes[-1].withheld and not notes[-1].part else ""
+    return str(kept) if notes and notes[-1].withheld else ""
 
 
 def _private_block(block: Mapping[str, Any], plan: Plan, *, failed: bool) -> Mapping[str, Any]:

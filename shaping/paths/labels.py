@@ -31,11 +31,6 @@ _DESCRIBING = re.compile(
     r"|required|nullable|optional|readonly|unique|hidden|visible|sortable|inline"
 )
 _ABOUT = re.compile(r".*type|kind|units?|currency|description|format|class|style")  # is no name of a column
-# Beside a label under any other key, in a large object, only what is called a value goes.
-_HOLDING = re.compile(
-    r".*values?|value.*|val|v|content|contents|data|text|answer|result|amount|body|display|formatted|raw|rows"
-    r"|(?:from|to|old|new|before|after|previous|current|prior)(?:string|display)?"
-)
 _HEADING = re.compile(
     r"(?:.*(?:columns?|cols?|headers?|fields?)|schema|names|keys|labels|attributes|variables|metrics?)(?:names?|metadata|info)?"
 )
@@ -47,7 +42,6 @@ _LABEL_DEEPEST = 4  # objects around a name that hold nothing else
 _FARTHEST = 8  # objects around a header within which its rows are looked for
 _ROWS_DEEPEST = 16  # objects and lists around its rows, in those
 _HEADER_ROWS = 10  # rows or lines among which a header is looked for
-_PAIR = 3  # members of an object that is a pair whatever its keys are called
 _WIDEST = 20  # members of an object that names a column
 _DELIMITERS = ",;\t|"
 
@@ -148,10 +142,7 @@ class LabelledValues:
     def _labelled(self, value: dict[str, Any]) -> set[str]:
         """Return the keys of an object whose values belong to a label in it."""
         labels = {key for key, item in value.items() if self._is_label(item, key)}
-        others = {key for key, item in value.items() if labels and key not in labels and not _describes(key, item)}
-        if len(value) <= _PAIR or any(_fits(_NAMING, key) for key in labels):
-            return others
-        return {key for key in others if _fits(_HOLDING, key) or _is_series(value[key])}
+        return {key for key, item in value.items() if labels and key not in labels and not _describes(key, item)}
 
     def _is_label(self, item: Any, key: str = "", depth: int = 0) -> bool:
         """Return whether a value is a private name, or an object that holds nothing but one and what describes it."""
@@ -361,10 +352,6 @@ def _texts(cell: Any) -> list[str]:
     if type(cell) is not dict or len(cell) > _WIDEST:
         return [cell] if type(cell) is str else []
     return [one for key, one in cell.items() if type(one) is str and (len(cell) == 1 or not _fits(_ABOUT, key))]
-
-
-def _is_series(value: Any) -> bool:
-    return type(value) is list and bool(value) and all(type(item) in (int, float) for item in value)
 
 
 @lru_cache(maxsize=4096)

@@ -6,7 +6,6 @@ import ast
 import json
 import re
 from base64 import b64decode
-from bisect import bisect_right
 from codecs import getincrementaldecoder
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -26,18 +25,13 @@ if TYPE_CHECKING:
     from shaping.paths.filter import Opener
     from shaping.paths.rules import Rest, State
 
-    Names: TypeAlias = tuple[tuple[str, re.Pattern[str], re.Pattern[str]], ...]  # a label, and two patterns of a name
+    Names: TypeAlias = tuple[tuple[str, re.Pattern[str]], ...]  # of excluded fields, with their patterns
     Keys: TypeAlias = tuple[str | None, ...]  # the way to a place: a member's key, or None for the elements of a list
 
 WITHHELD = "[withheld: this text may hold the private field {!r} and cannot be read as data]"
-WITHHELD_PART = "[withheld: may hold the private field {!r}]"  # stands for lines of a text
+WITHHELD_INSIDE = "[withheld: may hold the private field {!r}]"  # stands for a text inside data
 HELD = "[private]"  # stands for a private text whose name stands elsewhere
 _HELD = (None, "", HELD)
-# Lines that stand for themselves: a name and its value, with no further cells; a record of a log; a heading.
-_PAIR_LINE = re.compile(r"[\s>*•-]*+([^\s:=|][^:=|\t]{0,80}?)[\s*`\"']*[:=]\s*+(\S.*)")
-_MORE_CELLS = re.compile(r"\t|\ {2}|[|=]|:(?:\s|$)")
-_LOG_LINE = re.compile(r"[\W_]{0,3}(?:\d{4}-\d\d-\d\d[T ]\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d)")
-_HEADING_LINE = re.compile(r"(#{1,6})\s")
 # Deeper than any data is taken in, and far from Python's own limit: what contains itself ends here.
 _DEEPEST = 200
 # Places of one text at which data is looked for: each attempt may read the rest of the text.
@@ -52,6 +46,7 @@ _LOOK_BASE64 = 1024  # characters by which binary data is known
 _URL_SAFE = str.maketrans("-_", "+/")
 _START = re.compile(r"[\[{(\"]")
 _LINE_START = re.compile(r"^[\[{(\"]", re.MULTILINE)
+_NO_WORD = re.compile(r"[\W_]*")
 _BLANK = re.compile(r"[\s\ufeff]*")
 # A run of backslashes is tried at its start only: tried at each of them, a long one would take minutes.
 _ESCAPE = re.compile(r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|[nrtbf])")
@@ -89,7 +84,6 @@ class Unreadable(NamedTuple):
     path: str
     name: str
     withheld: bool
-    part: bool = False  # whether only the lines went that name it
 
 
 @dataclass(slots=True)
@@ -151,11 +145,14 @@ class StringFilter:
 
     def _elements(self, value: list[Any], state: State, keys: Keys) -> list[Any]:
         out: list[Any] | None = None
+        texts = len(self.notes)  # that were withheld: what belongs to such a text may stand behind it
         for index, item in enumerate(value):
             kind = type(item)
-            if kind not in _NESTS and (kind is not str or not self._is_worth_a_look(item)):
+            behind = self.withhold and len(self.notes) > texts and kind not in _NESTS
+            texts = len(self.notes)
+            if not behind and kind not in _NESTS and (kind is not str or not self._is_worth_a_look(item)):
                 continue
-            new = self.run(item, state, (*keys, None))
+            new = self._held(item, (*keys, None)) if behind else self.run(item, state, (*keys, None))
             if new is not item:
                 out = list(value) if out is None else out
                 out[index] = new
@@ -169,39 +166,28 @@ class StringFilter:
 
     def _text(self, text: str, state: State, keys: Keys, *, top: bool) -> str:
         names = _named(state.exclude)
-        if self.withhold and (plain := base64_text(text)) and (hit := _first_hit([plain], names, words=True)):
-            self.notes.append(Unreadable(str(Path(self._place(keys).steps)), hit, withheld=True))
-            return WITHHELD.format(hit)
-        if not (state.partial or _may_concern(text, names)):
+        if not (state.partial or _first_hit([text], names)):
             return text
-        parts: list[str] = []
-        prose: list[str] = []
-        end = 0
         documents = list(_data_in(text))
         # A header may be one document, and each row another.
-        values = [found.value for found in documents]
-        if len(values) == 1:
-            values = [self._without_labelled(values[0], state, keys)]
-        else:
-            values = self._without_labelled(values, state, keys)
+        values = self._without_labelled([found.value for found in documents], state, keys)
+        out: list[str] = []
+        prose: list[str] = []
+        end = 0
         for found, value in zip(documents, values, strict=True):
             prose.append(text[end : found.start])
-            filtered = self._filtered(found, value, state, keys, text)
-            parts += [prose[-1], filtered]
+            out += [prose[-1], self._filtered(found, value, state, keys, text)]
             end = found.end
         prose.append(text[end:])
-        new = "".join([*parts, prose[-1]])
+        new = "".join([*out, prose[-1]])
         # A field that is excluded at any depth and still stands there is spelt in a way that no parser undid.
-        hit = _first_hit(prose, names, words=top and not parts)
-        kept = _without_lines(text, names, words=top) if hit is not None and self.withhold and not parts else None
-        hit = hit or _first_hit([new], _named(_deep(state)), words=False)
-        if hit is None and not parts and self._without_labelled(lines := text.splitlines(), state, keys) is not lines:
-            hit = names[0][0]
-        if hit is not None:
-            self.notes.append(Unreadable(str(Path(self._place(keys).steps)), hit, self.withhold, kept is not None))
-            if self.withhold:
-                return WITHHELD.format(hit) if kept is None else kept
-        return text if new == text else new
+        hit = _first_hit(prose, names) or _first_hit([new], _named(_deep(state)))
+        if hit is None or (not top and _NO_WORD.fullmatch(dict(names)[hit].sub("", text))):  # a bare name holds nothing
+            return text if new == text else new
+        self.notes.append(Unreadable(str(Path(self._place(keys).steps)), hit, self.withhold))
+        if not self.withhold:
+            return text if new == text else new
+        return (WITHHELD if top else WITHHELD_INSIDE).format(hit)
 
     def _filtered(self, found: Found, value: Any, state: State, keys: Keys, text: str) -> str:
         if type(value) is str:
@@ -212,7 +198,7 @@ class StringFilter:
         source = text[found.start : found.end]
         # A key that stands twice in an object is read once: what is private is gone only if the text is written anew.
         if inside is GONE or (
-            inside == found.value and not (self.withhold and _may_concern(source, _named(state.exclude)))
+            inside == found.value and not (self.withhold and _first_hit([source], _named(state.exclude)))
         ):
             return source
         return json.dumps(inside, ensure_ascii=False, separators=(",", ":"))
@@ -223,12 +209,15 @@ class StringFilter:
             return value
 
         def replace(cell: Any, place: tuple[str | int, ...]) -> Any:
-            if cell in _HELD:
-                return cell
-            self._place((*keys, *(step if type(step) is str else None for step in place))).left_out += 1
-            return HELD if type(cell) is str else None
+            return self._held(cell, (*keys, *(step if type(step) is str else None for step in place)))
 
         return LabelledValues(_private_name(state.exclude), replace).run(value)
+
+    def _held(self, cell: Any, keys: Keys) -> Any:
+        if cell in _HELD:
+            return cell
+        self._place(keys).left_out += 1
+        return HELD if type(cell) is str else None
 
     def _place(self, keys: Keys) -> OmissionNode:
         place = self.root
@@ -361,13 +350,13 @@ def _private_name(rests: frozenset[Rest]) -> Callable[[str], bool]:
 
 @lru_cache(maxsize=1024)
 def _named(rests: frozenset[Rest]) -> Names:
-    """Return for each excluded path the name to look for in a text: anywhere as a word, and where a key would stand."""
+    """Return for each excluded path the name to look for in a text."""
     found = {}
     for rest in rests:
         name = _last_name(rest)
         label = str(name) if name else "*"
-        found[label] = _patterns(name)
-    return tuple((label, *patterns) for label, patterns in sorted(found.items()))
+        found[label] = _pattern(name)
+    return tuple(sorted(found.items()))
 
 
 def _last_name(rest: Rest) -> Name | Glob | None:
@@ -387,86 +376,25 @@ def _spelt(name: Name | Glob | None) -> str:
     return r"[\w-]{0,40}".join(re.sub(r"(?:_|\\-|\\ )", r"[_ -]?", piece) for piece in pieces)
 
 
-def _patterns(name: Name | Glob | None) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _pattern(name: Name | Glob | None) -> re.Pattern[str]:
     if name is None:
-        anything = re.compile(r"\S")
-        return anything, anything
-    spelt = _spelt(name)
-    word = rf"(?<![A-Za-z0-9]){spelt}(?![A-Za-z0-9])"
-    key = (
-        # A member of a private object may stand behind its name: `address.city=`.
-        rf"[\"'`\\]{spelt}[\"'`\\]|{word}(?:\.[\w.-]{{1,40}})?[\"'\\]{{0,3}}\s{{0,20}}[:=|]|<{spelt}[\s>/]"
-        rf"|(?:^|[^\w\s]|\t|\ {{2}})[ ]?{spelt}\s?(?=$|[^\w\s]|\t|\ {{2}})"
-        # A number behind the name, in a sentence or without one.
-        rf"|{word}[^\n\d.;!?]{{1,24}}\d|{word}\s{{1,9}}(?:is\s{{1,9}})?\d"
-    )
-    return re.compile(word, re.IGNORECASE), re.compile(key, re.IGNORECASE | re.MULTILINE)
+        return re.compile(r"\S")
+    return re.compile(rf"(?<![A-Za-z0-9]){_spelt(name)}(?![A-Za-z0-9])", re.IGNORECASE)
 
 
-def _may_concern(text: str, names: Names) -> bool:
-    return _first_hit([text], names, words=True) is not None
-
-
-def _first_hit(texts: list[str], names: Names, *, words: bool) -> str | None:
+def _first_hit(texts: list[str], names: Names) -> str | None:
+    """Return the first field that one of the texts names, in plain letters, escapes or base64."""
     for text in texts:
         plain = _without_escapes(text)
-        plain += "".join(f"\n{found}" for run in _BASE64_RUN.findall(text) if (found := base64_text(run)))
+        plain += "".join(f"\n{found}" for run in (text, *_BASE64_RUN.findall(text)) if (found := base64_text(run)))
         if "[withheld: " in plain:  # what this very rule has written
-            for mark in (WITHHELD, WITHHELD_PART):
-                for label, *_ in names:
+            for mark in (WITHHELD, WITHHELD_INSIDE):
+                for label, _ in names:
                     plain = plain.replace(mark.format(label), "")
-        for label, word, key in names:
-            if (word if words else key).search(plain):
+        for label, pattern in names:
+            if pattern.search(plain):
                 return label
     return None
-
-
-def _without_lines(text: str, names: Names, *, words: bool) -> str | None:
-    """Withhold the lines of a text that name a field, with what belongs to them; None where that cannot be told."""
-    lines = text.splitlines()
-    taken: dict[int, str] = {}
-    logged, headings = ([at for at, line in enumerate(lines) if one.match(line)] for one in (_LOG_LINE, _HEADING_LINE))
-    starts = logged or headings
-    for at, line in enumerate(lines):
-        if at not in taken and (hit := _first_hit([line], names, words=words)):
-            part = _part_with(lines, at, starts, names)
-            if part is None or lines[part[-1]].rstrip().endswith((":", "=")):
-                return None
-            taken |= dict.fromkeys(part, hit)
-    kept = [
-        WITHHELD_PART.format(taken[at]) if at in taken else line
-        for at, line in enumerate(lines)
-        if at not in taken or at - 1 not in taken
-    ]
-    new = "\n".join(kept) + ("\n" if text.endswith("\n") else "")
-    return new if taken and len(taken) < len(lines) and not _first_hit([new], names, words=words) else None
-
-
-def _part_with(lines: list[str], at: int, starts: list[int], names: Names) -> range | None:
-    """Return the lines that belong to a line: what is indented below its name, else all between two `starts`."""
-    found = _PAIR_LINE.fullmatch(lines[at])
-    if found and _first_hit([found[1]], names, words=True) and not _MORE_CELLS.search(found[2]):
-        end = at + 1
-        # Names that end in one column, as systemctl writes them, are side by side however they are indented.
-        colon = lines[at].find(":")
-        while end < len(lines) and _indent(lines[end]) > _indent(lines[at]) and lines[end].find(":") != colon:
-            end += 1
-        after = lines[end] if end < len(lines) else ""
-        known = not after.strip() or any(one.match(after) for one in (_PAIR_LINE, _LOG_LINE, _HEADING_LINE))
-        return range(at, end) if known else None
-    found_at = bisect_right(starts, at) - 1
-    if found_at < 0:
-        return None
-    # A section that has the name in its heading ends with its level, not with the next heading in it.
-    heading = _HEADING_LINE.match(lines[at])
-    deeper = f"{heading[1]}#" if heading and starts[found_at] == at else None
-    later = (starts[one] for one in range(found_at + 1, len(starts)))
-    ends = (one for one in later if deeper is None or not lines[one].startswith(deeper))
-    return range(starts[found_at], next(ends, len(lines)))
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip()) if line.strip() else 0
 
 
 def _without_escapes(text: str) -> str:

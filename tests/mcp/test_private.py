@@ -234,12 +234,11 @@ def test_a_private_value_does_not_leave_in_the_blocks_behind_its_name(case: str,
         assert "kEd.42" not in out
 
 
-def test_blocks_behind_data_and_behind_lines_that_were_withheld_stay() -> None:
-    texts = ('{"email": "x", "id": 1}', "2 rows", "Id: 7\nEmail: x\nState: on", "3 rows")
+def test_blocks_behind_data_with_a_private_field_stay() -> None:
+    texts = ('{"email": "x", "id": 1}', "2 rows")
     result = Shaper(CONFIG).shape_result({"content": [{"type": "text", "text": text} for text in texts]}, tool="users")
     out = json.dumps(result)
     assert "2 rows" in out
-    assert "3 rows" in out
 
 
 @pytest.mark.parametrize("name", ["em\ufe0fail", "em\U000e0020ail", "e\u0301mail", "em\u3164ail", "em\u200bail"])

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from shaping import Shaper
-from shaping.paths import strings
 from shaping.paths.labels import LabelledValues
 
 if TYPE_CHECKING:
@@ -196,9 +194,6 @@ def test_it_holds_where_texts_that_cannot_be_read_may_pass() -> None:
         {"a": {"columns": ["id", "age"], "rows": [[1, 41], [2, 42]]}, "b": {"tags": ["x", "y"]}},
         [{"id": 1, "labels": ["a", "b"]}, {"id": 2, "labels": ["c", "d"]}],
         [{"id": 1, "by": 2, "tags": ["salary", "x", "y"]}, {"id": 2, "by": 3, "tags": ["a", "b", "c"]}],
-        {"id": 1, "channel": "salary", "sent": True, "by": "Bob"},
-        {"title": "The salary page is slow", "steps": ["open the salary page", "wait"]},
-        {"errors": ["salary is required"]},
         {"columns": ["who", "age"], "rows": [["Bob", 1], None, ["Al", 2, 3]]},
     ],
 )
@@ -233,41 +228,28 @@ def test_what_describes_a_private_field_stays() -> None:
     assert Shaper(CONFIG).shape(field, tool="t", profile="debug").data == {**field, "value": None}
 
 
-UNIT = """* web.service - A web server
-     Loaded: loaded (/lib/web.service; enabled)
-     Salary: "987654 a month"
-             and 987654 more
-      Tasks: 3 (limit: 4915)
-Nov 17 09:00:01 host web[1]: Starting
-Nov 17 09:00:02 host web[1]: the salary is 987654
-  of which 987654 is late
-Nov 17 09:00:03 host web[1]: Started
-"""
-MANUAL = "# Guide\n\nWords.\n\n## Salary\n\n987654\n\n### Bonus\n\n987654\n\n## Use\n\nRun it.\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        (UNIT, ["* web.service - A web server", "Tasks: 3 (limit: 4915)", "web[1]: Starting", "web[1]: Started"]),
-        (MANUAL, ["# Guide", "Words.", "## Use", "Run it."]),
-    ],
-)
-@pytest.mark.parametrize("inside", [False, True])
-def test_of_a_text_only_the_lines_go_that_belong_to_a_private_name(text: str, left: list[str], *, inside: bool) -> None:
-    shaped = Shaper(CONFIG).shape({"id": 1, "out": text} if inside else text, tool="t", profile="debug")
-    out = shaped.data["out"] if inside else shaped.data
-    assert all(line in out for line in left)
-    assert str(HELD) not in out
-    assert "[withheld: may hold the private field 'salary']" in out
+def test_a_text_inside_data_that_names_a_private_field_is_withheld_and_what_stands_behind_it_in_a_list() -> None:
+    value = {"title": "The salary page", "steps": ["ask for his salary", str(HELD), "wait"], "name": "salary", "x": 1}
+    shaped = Shaper(CONFIG).shape({"id": 1, "in": value}, tool="t", profile="debug")
+    held = "[withheld: may hold the private field 'salary']"
+    assert shaped.data == {
+        "id": 1,
+        "in": {"title": held, "steps": None, "name": "salary", "x": None},
+    }
+    texts = {"steps": ["his salary is", HELD, "then", {"a": "at a salary of"}, str(HELD), "and"]}
+    shaped = Shaper(CONFIG).shape(texts, tool="t", profile="debug")
+    assert shaped.data == {"steps": [held, None, "then", {"a": held}, "[private]", "and"]}
     assert Shaper(CONFIG).shape(shaped.data, tool="t", profile="debug").data == shaped.data
-    assert shaped.warnings[0].message.endswith("its lines that name it are withheld")
+    assert {warned.message for warned in shaped.warnings} == {
+        "a text names the field 'salary' and cannot be read as data; it is withheld"
+    }
 
 
 @pytest.mark.parametrize(
     "text",
     [
         f"The salary of Bob is high.\n{HELD}",
+        f"# Guide\n\nWords.\n\n## Salary\n\n{HELD}\n\n## Use\n\nRun it.\n",
         f"Name: Bob\nSalary:\n{HELD}\n",
         f"Name: Bob\nSalary: of Bob\n{HELD}\n",
         f"Salary: Bonus:\n{HELD} 600",
@@ -276,32 +258,9 @@ def test_of_a_text_only_the_lines_go_that_belong_to_a_private_name(text: str, le
         f"Name: Bob\nSalary: see 5\nx: y\nand the salary again\n{HELD}",
     ],
 )
-def test_a_text_goes_whole_where_nobody_can_tell_what_belongs_to_a_private_name(text: str) -> None:
+def test_a_text_that_cannot_be_read_and_names_a_private_field_goes_whole(text: str) -> None:
     data = Shaper(CONFIG).shape(text, tool="t", profile="debug").data
     assert data == "[withheld: this text may hold the private field 'salary' and cannot be read as data]"
-
-
-@pytest.mark.parametrize("piece", ["# a\nsalary\n", "## salary\n# b\n", "2026-01-01 10:00:00 a salary\n"])
-def test_twice_the_lines_take_at_most_twice_the_looks(piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = 0
-
-    class Counted:
-        def __init__(self, pattern: re.Pattern[str]) -> None:
-            self.pattern = pattern
-
-        def match(self, line: str) -> re.Match[str] | None:
-            nonlocal looks
-            looks += 1
-            return self.pattern.match(line)
-
-    for name in ("_LOG_LINE", "_HEADING_LINE"):
-        monkeypatch.setattr(strings, name, Counted(getattr(strings, name)))
-    counts = []
-    for size in (200, 400):
-        looks = 0
-        Shaper(CONFIG).shape("State: on\n" + piece * size, tool="t", profile="debug")
-        counts.append(looks)
-    assert 0 < counts[1] <= 2.2 * counts[0]
 
 
 def nested(size: int) -> Any:
