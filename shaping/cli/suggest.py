@@ -116,7 +116,7 @@ def _fields(chosen: Iterable[ToolSuggestion]) -> Iterable[str]:
     for one in sorted(chosen, key=lambda one: (-one.before, one.tool)):
         if not one.fields:
             continue
-        yield f"{one.tool}: its fields by their share of the tokens (by length)"
+        yield f"{one.tool}: its fields by their share of the tokens"
         width = max(len(each.path) for each in one.fields)
         for each in one.fields:
             yield f"  {each.share:>4.0%}  {each.path:<{width}}  {'; '.join(each.notes)}".rstrip()

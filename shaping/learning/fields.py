@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, Final
 
-from shaping.learning.statistics import FieldStatistics
+import orjson
+
+from shaping.learning.statistics import FieldStatistics, is_keyed_by_ids
 from shaping.noise.vocabulary import meaning
 from shaping.paths import PathError, parse
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice
 from shaping.settings.resolve import fits
+from shaping.tokens import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -34,7 +38,7 @@ class FieldShare:
     """How much of a tool's answers one field is, and what is known about its values."""
 
     path: str
-    share: float  # by length, of all names and values
+    share: float  # of the tokens of all names and values
     notes: tuple[str, ...] = ()
 
 
@@ -104,20 +108,19 @@ class Fields:
         """The place of the last element of such a list of which something was used."""
         return max((one.last_used for path, one in self._found.fields.items() if path.count("[]") == 1), default=0)
 
-    def heaviest(self, most: int) -> tuple[tuple[FieldShare, ...], int, tuple[str, ...]]:
-        """Return the heaviest fields, how many there are besides, and some of these that were used later."""
-        sizes: dict[tuple[str, ...], int] = {}
-        paths: dict[tuple[str, ...], str] = {}
-        for path, steps in self.leaves.items():  # a list and its elements are one field
-            sizes[steps] = sizes.get(steps, 0) + self._found.fields[path].bytes
-            paths[steps] = path
-        ordered = sorted(sizes, key=lambda steps: (-sizes[steps], steps))
-        heavy, light = ordered[:most], ordered[most:]
-        used = [paths[steps] for steps in light if self._found.fields[paths[steps]].used]
-        found = (
-            FieldShare(paths[steps], sizes[steps] / self._bytes, tuple(self._notes(paths[steps]))) for steps in heavy
+    def heaviest(self, most: int, answers: Iterable[Any]) -> tuple[tuple[FieldShare, ...], int, tuple[str, ...]]:
+        """Return the fields with most tokens in some answers, how many there are besides, and which of these were used."""
+        found: Counter[tuple[str, ...]] = Counter()
+        for answer in answers:
+            _count_fields(answer, (), found)
+        paths = {steps: path for path, steps in self.leaves.items()}  # a list and its elements are one field
+        ordered = sorted(paths, key=lambda steps: (-found[steps], steps))
+        light = [paths[steps] for steps in ordered[most:]]
+        total = max(1, sum(found[steps] for steps in paths))
+        heavy = (
+            FieldShare(paths[steps], found[steps] / total, tuple(self._notes(paths[steps]))) for steps in ordered[:most]
         )
-        return tuple(found), len(light), tuple(used[:most])
+        return tuple(heavy), len(light), tuple([path for path in light if self._found.fields[path].used][:most])
 
     def about(self, path: str) -> FieldStatistics:
         """Return the statistics of a field and all below it."""
@@ -191,6 +194,20 @@ class Fields:
             found[whole] = None
         texts = {steps: path for path, steps in self._steps.items()}
         return [texts.get(steps, _text(steps)).removeprefix("[].").removesuffix("[]") for steps in found]
+
+
+def _count_fields(value: Any, steps: tuple[str, ...], found: Counter[tuple[str, ...]], name: str = "") -> None:
+    """Add the tokens of each value and its name to those of the field that it is part of."""
+    if isinstance(value, dict) and value:
+        keyed = is_keyed_by_ids(value)
+        for key, item in value.items():
+            _count_fields(item, (*steps, "*" if keyed else key), found, f"{orjson.dumps(key).decode()}:")
+    elif isinstance(value, list) and value:
+        for item in value:
+            _count_fields(item, steps, found, name)
+            name = ","
+    else:
+        found[steps] += count(f"{name}{orjson.dumps(value).decode()},")
 
 
 def names(path: str) -> tuple[str, ...]:

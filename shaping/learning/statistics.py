@@ -223,7 +223,7 @@ class _StatisticsWalk:
             self.used.update(found)
 
     def _object(self, value: dict[str, Any], node: _FieldNode, place: int) -> None:
-        keyed = _is_keyed_by_ids(value)
+        keyed = is_keyed_by_ids(value)
         texts: set[str] = set()
         for name, item in value.items():
             below = node.child(_ANY if keyed else name)
@@ -338,7 +338,7 @@ def _common(one: frozenset[str] | None, other: frozenset[str] | None) -> frozens
     return other if one is None else one if other is None else one & other
 
 
-def _is_keyed_by_ids(value: dict[str, Any]) -> bool:
+def is_keyed_by_ids(value: dict[str, Any]) -> bool:
     """Return whether the keys of an object are data (ids, paths, dates), and not the names of its members."""
     return len(value) >= _MANY_KEYS and all(map(_ID.fullmatch, value))
 

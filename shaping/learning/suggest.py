@@ -178,7 +178,7 @@ class _Tool:
             cost,
             rules,
             found.error,
-            *self._fields.heaviest(_MOST_SHOWN),
+            *self._fields.heaviest(_MOST_SHOWN, (data for call, _ in self._samples for data in call.data())),
         )
 
     def _prepare(self) -> None:
