@@ -109,7 +109,7 @@ class Fields:
         return max((one.last_used for path, one in self._found.fields.items() if path.count("[]") == 1), default=0)
 
     def heaviest(self, most: int, answers: Iterable[Any]) -> tuple[tuple[FieldShare, ...], int, tuple[str, ...]]:
-        """Return the fields with most tokens in some answers, how many there are besides, and which of these were used."""
+        """Return the fields with most tokens in some answers, how many more there are, and which of those were used."""
         found: Counter[tuple[str, ...]] = Counter()
         for answer in answers:
             _count_fields(answer, (), found)
