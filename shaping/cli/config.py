@@ -20,7 +20,7 @@ from shaping.settings.check import contract_problems
 from shaping.settings.context import checked_environment, environment_profile
 from shaping.settings.files import allow as record, config_places, find, forget, is_in_tree, ledger_path, refuse_links
 from shaping.settings.jsonc import ConfigError, report, short_name
-from shaping.settings.resolve import fits
+from shaping.settings.resolve import fits, full_name
 from shaping.settings.sources import Origin, is_bundled, server_presets
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _rules_without_tool(config: LoadedConfig) -> Iterator[str]:
 
     rules, path = config.config.tool_overrides or {}, ledger_path()
     called = LedgerDatabase(path).sums(seconds=_ALL_TIME) if rules and path is not None else []
-    tools = {f"{one.server.replace('/', '_')}/{one.tool}" if one.server else one.tool for one in called}
+    tools = {full_name(one.tool, one.server) for one in called}
     for file in map(Path, config.files if rules else ()):
         tools |= {*(baseline.tools if (baseline := Baseline.read(baseline_path(file))) is not None else ())}
     for rule in rules if tools else ():
@@ -186,9 +186,9 @@ def explain(
     leaves_out = {choice.name for choice in choices if choice.name in _LEAVES_OUT and choice.value}
     shown = [*choices] if everything else [one for one in reversed(choices) if one.name in own | leaves_out]
     lines, rules, waiting = _table(shown), _server_rules(found, tool), [*_waiting(found, tool)]
-    for key, full_name in rules:
+    for key, served in rules:
         named = ", ".join(sorted((found.config.tool_overrides or {})[key].model_fields_set))
-        lines.append(f"{key} ({named}) applies too where {full_name.partition('/')[0]} serves it: --tool {full_name}")
+        lines.append(f"{key} ({named}) applies too where {served.partition('/')[0]} serves it: --tool {served}")
     rest = len(choices) - len(shown)
     notes = [f"{rest} other choices are as bundled; --all shows them"] if rest else []
     notes.append(f"config {found.hash}: {', '.join(found.files) or 'the bundled default'}")

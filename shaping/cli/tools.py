@@ -27,6 +27,7 @@ from shaping.mcp.sessions import tool_entry
 from shaping.proxy.router import connected
 from shaping.proxy.serving import print_line
 from shaping.response import counted
+from shaping.settings.resolve import full_name
 from shaping.shaper import Shaper
 from shaping.tokens import exact
 
@@ -56,26 +57,27 @@ def tools(
     if failures and not found:
         raise Stopped(make_error("UNAVAILABLE", "\n".join(failures)), 1)
     shaper = Shaper(config, watch=False)
-    costs = sorted((_counted(tool, shaper) for tool in found), key=lambda row: -row["tokens"])
+    costs = sorted((_counted(tool, server, shaper) for server, tool in found), key=lambda row: -row["tokens"])
     return Answer(costs, _table(costs), exit_code=1 if failures else 0)
 
 
-async def _listed(servers: list[ServerFactory]) -> tuple[list[dict[str, Any]], list[str]]:
-    """List the tools of all servers that answer, and say why others do not."""
-    found: list[dict[str, Any]] = []
+async def _listed(servers: list[ServerFactory]) -> tuple[list[tuple[str, dict[str, Any]]], list[str]]:
+    """List the tools of all servers that answer, each with its server's name, and say why others do not."""
+    found: list[tuple[str, dict[str, Any]]] = []
     failures: list[str] = []
     for make in servers:
         try:
-            async with connected(make(print_line)) as server:
-                found += [tool async for tool in server.pages("tools/list", "tools")]
+            upstream = make(print_line)
+            async with connected(upstream) as server:
+                found += [(upstream.server_of(""), tool) async for tool in server.pages("tools/list", "tools")]
         except Exception as problem:  # noqa: BLE001 - whatever keeps a server from answering, the user is told
             typer.echo(str(problem), err=True)
             failures.append(str(problem))
     return found, failures
 
 
-def _counted(tool: Mapping[str, Any], shaper: Any) -> dict[str, Any]:
-    plan = shaper.plan(tool["name"], surface="mcp")
+def _counted(tool: Mapping[str, Any], server: str, shaper: Any) -> dict[str, Any]:
+    plan = shaper.plan(full_name(tool["name"], server), surface="mcp")
     shown = tool_entry(tool, plan, UNKNOWN_CLIENT, shaper.loaded_config.config)
     return {"tool": tool["name"], "tokens": _cost(tool), "shown": _cost(shown.wire) if shown else 0}
 

@@ -16,9 +16,9 @@ import orjson
 from shaping.errors import nearest
 from shaping.learning.fields import covers, leads_to
 from shaping.learning.statistics import TrafficStatistics
-from shaping.learning.traffic import ToolCall, Usage, rule_name
+from shaping.learning.traffic import ToolCall, Usage
 from shaping.settings.files import ledger_path
-from shaping.settings.resolve import fits
+from shaping.settings.resolve import fits, full_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -107,7 +107,7 @@ def find_idle(traffic: TrafficStatistics, config: LoadedConfig) -> list[Drift]:
     """List rules that match no tool of whole traffic, and paths of a config's global rules that match none of it."""
     tools = sorted(
         {one.name for one in traffic.tools.values()}
-        | {rule_name(server, tool["name"]) for server, (_, tools) in traffic.definitions.items() for tool in tools}
+        | {full_name(tool["name"], server) for server, (_, tools) in traffic.definitions.items() for tool in tools}
     )
     patterns = config.config.tool_overrides or {}
     idle = [pattern for pattern in patterns if not any(fits(tool, pattern) for tool in tools)]

@@ -20,6 +20,7 @@ from shaping.cleaning import without_private_and_secrets
 from shaping.ledger.writer import BackgroundQueue
 from shaping.redaction import scrub
 from shaping.settings.files import refuse_links
+from shaping.settings.resolve import full_name
 from shaping.tokens import count
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Recorder:
                 "time": _iso(now),
                 "session": session,
                 "server": server,
-                "tool": plan.tool.removeprefix(f"{server.replace('/', '_')}/"),
+                "tool": plan.tool.removeprefix(full_name("", server)),
                 "client": client,
                 "form": form,
                 "tokens_before": None if counts[0] is None else int(counts[0]),

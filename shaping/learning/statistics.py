@@ -20,10 +20,10 @@ from shaping.learning.traffic import (
     folder_size,
     pieces,
     read_piece,
-    rule_name,
 )
 from shaping.noise.vocabulary import LINK_STARTS
 from shaping.paths import join
+from shaping.settings.resolve import full_name
 from shaping.tokens import count
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class ToolStatistics:
     @property
     def name(self) -> str:
         """The name by which a config has rules for the tool."""
-        return rule_name(self.server, self.tool) if self.form == "mcp" else self.tool
+        return full_name(self.tool, self.server) if self.form == "mcp" else self.tool
 
     def merge(self, other: ToolStatistics) -> ToolStatistics:
         """Return the statistics of both; the order of merging does not matter."""

@@ -18,6 +18,7 @@ from shaping.learning.record import recordings
 from shaping.mcp.reading import read_result
 from shaping.parsers import parse, parse_within
 from shaping.response import CallContext
+from shaping.settings.resolve import full_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -64,7 +65,7 @@ class ToolCall:
     @property
     def name(self) -> str:
         """The name by which a config has rules for the tool."""
-        return rule_name(self.server, self.tool) if self.form == "mcp" else self.tool
+        return full_name(self.tool, self.server) if self.form == "mcp" else self.tool
 
     @property
     def failed(self) -> bool:
@@ -95,11 +96,6 @@ class ToolCall:
             )
             return find_client(self.client).shown_within_limit(shaped)
         return shaper.shape(self.result, tool=self.name, surface=SURFACES[self.form], as_json=False).text
-
-
-def rule_name(server: str, tool: str) -> str:
-    """Return the name by which a config has rules for a server's tool."""
-    return f"{server.replace('/', '_')}/{tool}" if server else tool
 
 
 @dataclass(frozen=True, slots=True)

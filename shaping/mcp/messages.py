@@ -32,7 +32,7 @@ from shaping.mcp.sessions import (
 )
 from shaping.response import CallContext
 from shaping.settings import Overrides
-from shaping.settings.resolve import fits
+from shaping.settings.resolve import fits, full_name
 from shaping.shaper import Shaper
 from shaping.tokens import counter
 
@@ -195,7 +195,7 @@ class MessageShaper:
 
     def full_name(self, tool: str, server: str) -> str:
         """Return a tool's name with its server's before it, as the config's rules may have it."""
-        return tool if not server or tool == EXPAND else f"{server.replace('/', '_')}/{tool}"
+        return tool if tool == EXPAND else full_name(tool, server)
 
     def resource_name(self, uri: str, server: str) -> str:
         """Return the name that the config has rules for: the URI where a rule is for that, else with its server."""

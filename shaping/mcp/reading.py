@@ -49,6 +49,7 @@ class ResultData:
     wrapped: bool = False  # the framework put the value under `result`
     member: str | None = None  # the one member of the structured content whose string the text repeats
     packed: bool = False  # and that string holds JSON, which is the data
+    repeats_blocks: bool = False  # the structured content is the content blocks again
 
 
 def read_result(
@@ -57,8 +58,10 @@ def read_result(
     """Find the data of a result, once, whichever channels it is written to; a text that is verbatim is none."""
     texts = [(index, block["text"]) for index, block in enumerate(result.get("content") or ()) if is_text(block)]
     structured = result.get("structuredContent")
-    if structured is None or _repeats_blocks(structured, result.get("content") or ()):
-        return ResultData(tuple(_to_the_letter(*text) for text in texts) if verbatim else _from_texts(texts))
+    repeats = _repeats_blocks(structured, result.get("content") or ())
+    if structured is None or repeats:
+        parts = tuple(_to_the_letter(*text) for text in texts) if verbatim else _from_texts(texts)
+        return ResultData(parts, repeats_blocks=repeats)
     read = _to_the_letter if verbatim else _text_part
     return _from_structured(structured, texts, _says_wrapped(result, schema), read)
 

@@ -296,6 +296,9 @@ def _written(
         out["_meta"] = {key: value for key, value in out["_meta"].items() if key != "fastmcp"}
     if whole:
         structured = unshaped_structure(result.get("structuredContent"), context.plan)
+    elif data.repeats_blocks:
+        # Once is enough, but for a client that checks it by its schema.
+        structured = {"result": out["content"]} if chosen.structured and context.entry.advertised is not None else None
     else:
         structured = _structured(result, data, shaped, chosen)
     out.pop("structuredContent", None)

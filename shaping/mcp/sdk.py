@@ -126,6 +126,8 @@ class ShapedServer:
         await self._know(session, name, ctx)
         if self.messages.is_expand(session, name):
             return _enveloped(self.messages.expand(session, given), ctx)
+        if self.messages.is_hidden(session, name, self.server.name):
+            return _enveloped(self.messages.unknown_tool(session, name, self.server.name), ctx)
         asked, options = self.messages.take_options(session, params)
         if asked is not params:
             ctx = replace(ctx, params=asked)

@@ -15,7 +15,7 @@ from shaping.clients import find_client
 from shaping.mcp.parts import BOTH, ToolEntry, decide
 from shaping.mcp.reading import advertised_schema, inside_wrapper, warn_unmatched
 from shaping.response import did_you_mean, nearest
-from shaping.settings.resolve import fits, is_pattern, ranked
+from shaping.settings.resolve import fits, full_name, is_pattern, ranked
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -132,7 +132,7 @@ def log_idle_rules(config: Config, servers: Mapping[str, str], logged: set[str])
 
     Other rules may be for other servers, or for commands. `servers` has the server of each tool that is listed.
     """
-    names = [f"{server.replace('/', '_')}/{tool}" for tool, server in sorted(servers.items())]
+    names = [full_name(tool, server) for tool, server in sorted(servers.items())]
     for pattern in config.tool_overrides or {}:
         server, slash, _ = pattern.rpartition("/")
         meant = not slash or any(fits(name.partition("/")[0], server) for name in names)

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from typer.testing import CliRunner
 
 from shaping.cli.app import build
@@ -29,9 +30,10 @@ def test_every_definition_is_priced_and_the_dearest_stands_first() -> None:
     assert sum(costs) == int(lines[-1][0])
 
 
-def test_what_a_config_saves_stands_beside_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rule", ["die", "tiny/die", "tiny/d*"])
+def test_what_a_config_saves_stands_beside_it(tmp_path: Path, rule: str) -> None:
     config = tmp_path / "c.json"
-    config.write_text('{"tools": {"die": {"drop": true}}}')
+    config.write_text(json.dumps({"tools": {rule: {"drop": True}}}))
     told = run("--config", str(config), "--", *TINY)
     counted = json.loads(run("--json", "--config", str(config), "--", *TINY).stdout)["data"]
     assert told.stdout.splitlines()[0].split() == ["tokens", "shown", "tool"]

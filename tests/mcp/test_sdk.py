@@ -162,6 +162,31 @@ async def test_a_ref_that_is_not_known_is_refused() -> None:
     assert "ref is missing" in missing["content"][0]["text"]
 
 
+@pytest.mark.parametrize("rule", ["add", "s/add"])
+@pytest.mark.parametrize("lists", [True, False])
+async def test_a_dropped_tool_is_neither_listed_nor_called(rule: str, lists: bool) -> None:
+    async with Client(sdk_server({"tools": {rule: {"drop": True}}})) as client:
+        listed = (await wire(client.list_tools()))["tools"] if lists else []
+        result = await wire(client.call_tool("add", {"a": 1, "b": 2}))
+    assert "add" not in [tool["name"] for tool in listed]
+    assert result["_meta"]["shaping/error"]["code"] == "OPERATION_NOT_FOUND"
+
+
+@pytest.mark.parametrize("server", [FastMCP, MCPServer])
+async def test_a_servers_rules_hold_for_a_client_that_calls_before_it_lists(server: Any) -> None:
+    def people() -> str:
+        return json.dumps([{"name": "ada", "salary": 120_000, "age": 3}])
+
+    made = server("hr")
+    made.tool()(people)
+    shape_server(made, {"tool_overrides": {"hr/people": {"private": ["salary"], "exclude_fields": ["age"]}}})
+    async with FastMCPClient(made) if server is FastMCP else Client(made) as client:
+        session: Any = client.session
+        result = await session.call_tool("people", {})
+    assert result.structured_content == {"result": '[{"name":"ada"}]'}
+    assert result.content[0].text == '[{"name":"ada"}]'
+
+
 async def test_a_server_without_tools_is_left_alone() -> None:
     async def list_prompts(_: Any, __: Any) -> mcp_types.ListPromptsResult:
         return mcp_types.ListPromptsResult(prompts=[])
