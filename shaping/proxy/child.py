@@ -32,80 +32,42 @@ _EXIT_CODE_SECONDS = 5.0
 _LAST_WORDS_SECONDS = 2.0  # only where a descendant holds its log open, or on a machine as busy
 _POLL_SECONDS = 0.02
 _LAST_LINES = 5
-# Lines that nobody has taken yet; beyond that the writer at the other end has to wait.
-_MOST_WAITING = 8 * 1024 * 1024
+# Bytes that nobody has taken yet; beyond twice that the writer at the other end has to wait.
+_MOST_WAITING = 4 * 1024 * 1024
 
 
-class PipeReader(asyncio.Protocol):
+class PipeReader(asyncio.StreamReader):
     """The lines that come out of a pipe."""
 
+    transport: asyncio.BaseTransport | None = None
+
     def __init__(self) -> None:
+        super().__init__(limit=_MOST_WAITING)
         self.ended = asyncio.Event()
-        self._transport: Any = None
-        self._parts: list[bytes] = []  # of a line whose end has not come yet
-        self._lines: deque[bytes] = deque()
-        self._waiting = 0
-        self._paused = False
-        self._wake: asyncio.Future[None] | None = None
 
-    def connection_made(self, transport: Any) -> None:
-        """Remember the transport, to make it pause."""
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        """Split what came into lines."""
-        first, *rest = data.split(b"\n")
-        self._parts.append(first)
-        for part in rest:
-            line = b"".join(self._parts) if len(self._parts) > 1 else self._parts[0]
-            self._lines.append(line)
-            self._waiting += len(line)
-            self._parts = [part]
-        if self._waiting > _MOST_WAITING and not self._paused:
-            self._paused = True
-            self._transport.pause_reading()
-        self._notify()
-
-    def eof_received(self) -> None:
-        """Handle the last line, which may have no line break."""
-        self._finish()
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (how a pipe ended makes no difference)
-        """Handle the last line where the end was not reported before."""
-        self._finish()
+    def feed_eof(self) -> None:
+        """Note the end, which comes before the last lines are taken."""
+        super().feed_eof()
+        self.ended.set()
 
     def close(self) -> None:
         """Read no more."""
-        if self._transport is not None:
-            self._transport.close()
-        self._finish()
+        if self.transport is not None:
+            self.transport.close()
+        self.feed_eof()
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Yield each line without its line break, until the pipe is closed."""
-        while True:
-            while self._lines:
-                line = self._lines.popleft()
-                self._waiting -= len(line)
-                if self._paused and self._waiting < _MOST_WAITING // 2:
-                    self._paused = False
-                    self._transport.resume_reading()
-                if line:
+        """Yield each line without its line break, until the pipe is closed; the last may have none."""
+        parts: list[bytes] = []  # of a line whose end has not come yet
+        while data := await self.read(_MOST_WAITING):
+            first, *rest = data.split(b"\n")
+            parts.append(first)
+            for part in rest:
+                if line := b"".join(parts):
                     yield line
-            if self.ended.is_set():
-                return
-            self._wake = asyncio.get_running_loop().create_future()
-            await self._wake
-
-    def _finish(self) -> None:
-        if not self.ended.is_set():
-            self._lines.append(b"".join(self._parts))
-            self._parts = []
-            self.ended.set()
-        self._notify()
-
-    def _notify(self) -> None:
-        if self._wake is not None and not self._wake.done():
-            self._wake.set_result(None)
+                parts = [part]
+        if line := b"".join(parts):
+            yield line
 
 
 class PipeWriter:
@@ -130,7 +92,8 @@ class PipeWriter:
 async def open_reader(file: Any) -> PipeReader:
     """Read the lines of a pipe."""
     reader = PipeReader()
-    await asyncio.get_running_loop().connect_read_pipe(lambda: reader, file)
+    loop = asyncio.get_running_loop()
+    reader.transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), file)
     return reader
 
 
