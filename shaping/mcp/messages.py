@@ -16,12 +16,12 @@ from shaping.ledger import open_ledger
 from shaping.mcp.errors import error_from_text, with_meta
 from shaping.mcp.parts import ResultContext, ToolEntry, unlisted_entry
 from shaping.mcp.reading import advertised_schema, shows_no_more, usable
-from shaping.mcp.recording import CallRecorder
 from shaping.mcp.redaction import MessageRedaction, well_formed
 from shaping.mcp.result import ShapedResult, error_result, shape_call, text_of
 from shaping.mcp.sessions import (
     CONTROL,
     EXPAND,
+    CallRecorder,
     Session,
     Sessions,
     ToolListNotifier,
