@@ -354,19 +354,17 @@ def ui(
     try:
         import uvicorn  # noqa: PLC0415 (an extra)
 
-        from shaping.operations.http_server import LOCAL_HOSTS  # noqa: PLC0415 (an extra)
         from shaping.page.app import page_app  # noqa: PLC0415 (an extra)
     except ImportError:
         raise stopped('the page needs an extra: pip install "shaping[http]"', code="DEPENDENCY_UNAVAILABLE") from None
     price = price_of(model, prices)
     host, port = free_address(at)
     address, token = page_address(host, port)
-    hosts = {f"{name}:{port}" for name in LOCAL_HOSTS}
     with page_source(ledger, since, config, price) as source:
         typer.echo(f"serving {address}", err=True)
         if open_it:
             webbrowser.open(address)
-        app = page_app(source, token=token, hosts=hosts)
+        app = page_app(source, token=token)
         quiet = {"access_log": False, "log_level": "warning", "timeout_graceful_shutdown": 1}
         uvicorn.run(app, host=host, port=port, **quiet)  # type: ignore[arg-type]  # of several types
 

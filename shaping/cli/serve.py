@@ -216,7 +216,7 @@ def _serve_mcp(
 def _serve_api(registry: Registry, specs: list[Spec], place: tuple[str, int], *, no_token: bool) -> None:
     import uvicorn  # noqa: PLC0415 (an extra)
 
-    from shaping.operations.http_server import LOCAL_HOSTS, http_app  # noqa: PLC0415 (an extra)
+    from shaping.operations.http_server import http_app  # noqa: PLC0415 (an extra)
 
     host, port = place
     changing = any(spec.state_changing or spec.operation_type == "eval" for spec in specs)
@@ -224,6 +224,5 @@ def _serve_api(registry: Registry, specs: list[Spec], place: tuple[str, int], *,
     typer.echo(f"serving http://{host}:{port}/operations{f'?token={token}' if token else ''}", err=True)
     # Bound to every address, the server is reached by names that it cannot know.
     everywhere = host in {"0.0.0.0", "::"}  # noqa: S104 (compared, not bound)
-    hosts = () if everywhere else {f"{name}:{port}" for name in (*LOCAL_HOSTS, host)}
-    app = http_app(registry, specs, hosts=hosts, token=token)
+    app = http_app(registry, specs, hosts=["*" if everywhere else f"{host}:{port}"], token=token)
     uvicorn.run(app, host=host, port=port, access_log=False, log_level="warning")

@@ -16,7 +16,6 @@ import orjson
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
-from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
@@ -24,9 +23,12 @@ from shaping.envelope import local_envelope
 from shaping.errors import ToolError, from_exception, nearest
 from shaping.operations.execute import resolve_identity
 from shaping.operations.spec import tool_definition
+from shaping.proxy.guards import HostGuard
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Sequence
+
+    from starlette.requests import Request
 
     from shaping.envelope import Envelope
     from shaping.operations.execute import Identity, IdentityResult
@@ -38,54 +40,6 @@ log = logging.getLogger("shaping")
 MAX_BODY = 4_194_304
 EXPAND = "/expand"
 _EXPAND_ARGUMENTS = ("ref", "path", "cursor", "sql", "search")
-
-LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
-
-
-class AccessMiddleware:
-    """Middleware that lets in only who may call: by Host, by Origin, by content type and by token.
-
-    A page in a browser on the same machine can send requests to a server on loopback, and by DNS rebinding read the
-    answers; other users of the machine can reach its port. So the Host must be one that is served, an Origin must be
-    the same, a POST must be JSON even where its body is empty (a browser asks before it sends that), and whatever can
-    change something needs the token.
-    """
-
-    def __init__(self, app: Any, hosts: Collection[str], token: str | None, is_public: Callable[[str], bool]) -> None:
-        self._app = app
-        self._hosts = frozenset(host.lower() for host in hosts)
-        self._token = token
-        self._is_public = is_public  # whether the operation at a path only reads
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer a request that is rejected; pass any other on to the app."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        rejection = self._rejection(Request(scope))
-        if rejection is None:
-            await self._app(scope, receive, send)
-            return
-        status, message = rejection
-        headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
-        await _json({"error": {"message": message}}, status, headers)(scope, receive, send)
-
-    def _rejection(self, request: Request) -> tuple[int, str] | None:
-        host, origin = request.headers.get("host", "").lower(), request.headers.get("origin")
-        if self._hosts and host not in self._hosts:
-            return 421, f"this server is not {host or 'without a name'}"
-        if origin is not None and origin.lower() not in {f"http://{host}", f"https://{host}"}:
-            return 403, "requests from pages of other origins are not answered"
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if request.method == "POST" and kind != "application/json":
-            return 415, "the body must be sent as application/json, also where it is empty"
-        knows = self._token is None or compare_digest(_token(request).encode(), self._token.encode())
-        if not knows and not self._is_public(request.url.path):
-            return (
-                401,
-                "this operation can change something and needs the token that the server printed when it started",
-            )
-        return None
 
 
 class _OperationRequest(NamedTuple):
@@ -106,11 +60,13 @@ class _Routes:
         specs: Sequence[Spec],
         identify: Callable[[Request], IdentityResult] | None,
         dialect: str | None,
+        token: str | None,
     ) -> None:
         self._registry = registry
         self._specs = {spec.id: spec for spec in specs}
         self._identify = identify
         self._dialect = dialect
+        self._token = token
 
     async def list(self, _: Request) -> Response:
         """List the operations."""
@@ -120,6 +76,13 @@ class _Routes:
     async def call(self, request: Request) -> Response:
         """Call one operation; a subscription answers with a stream of events."""
         name = request.path_params["id"]
+        # Other users of the machine can reach the port: whatever can change something needs the token.
+        spec = self._specs.get(name)
+        if spec is None or spec.state_changing or spec.operation_type == "eval":
+            given = _token(request)
+            if self._token is not None and not compare_digest(given.encode(), self._token.encode()):
+                message = "this operation can change something and needs the token that the server printed"
+                return _json({"error": {"message": message}}, 401, {"WWW-Authenticate": "Bearer"})
         try:
             parsed = await self._read(request, name)
             spec = self._find(name)
@@ -156,6 +119,9 @@ class _Routes:
 
     async def _read(self, request: Request, name: str) -> _OperationRequest:
         """Read a request's body and identify its sender; a sender that cannot be identified is refused."""
+        # A browser asks before it sends that kind, also where the body is empty.
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise ToolError("BAD_ARGUMENT", "the body must be sent as application/json", phase="validation", http=415)
         given = await _input(request)
         try:
             identity = await resolve_identity(self._identify, request)
@@ -214,21 +180,17 @@ def http_app(
 ) -> Starlette:
     """Make a Starlette app of a registry's operations; `identify` may be async, and its exception is the answer.
 
-    `hosts` are the values of the Host header that are answered, any where none is given; `token` is asked for by
-    operations that can change something.
+    `hosts` are the values of the Host header that are answered besides the server's own address (`*` is any); `token`
+    is asked for by operations that can change something.
     """
-    served = registry.list() if specs is None else specs
-    reading = {f"/operations/{spec.id}" for spec in served if not spec.state_changing and spec.operation_type != "eval"}
-    # A ref cannot be guessed and belongs to the token that it was given to.
-    reading |= {"/operations", EXPAND}
-    api = _Routes(registry, served, identify, dialect)
+    api = _Routes(registry, registry.list() if specs is None else specs, identify, dialect, token)
     return Starlette(
         routes=[
             Route("/operations", api.list, methods=["GET"]),
             Route("/operations/{id:path}", api.call, methods=["POST"]),
             Route(EXPAND, api.expand, methods=["POST"]),
         ],
-        middleware=[Middleware(AccessMiddleware, hosts=hosts, token=token, is_public=lambda path: path in reading)],
+        middleware=[Middleware(HostGuard, hosts=hosts)],
     )
 
 

@@ -13,13 +13,13 @@ from starlette.responses import HTMLResponse, PlainTextResponse, StreamingRespon
 from starlette.routing import Route
 
 from shaping.ledger import LedgerDatabase, LedgerError
-from shaping.operations.http_server import AccessMiddleware
 from shaping.page.data import PageSource
 from shaping.page.html import content_policy, document
+from shaping.proxy.guards import HostGuard
 from shaping.settings.files import ledger_path
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from starlette.requests import Request
     from starlette.responses import Response
@@ -74,14 +74,13 @@ def proxy_routes(find_messages: Callable[[], Awaitable[MessageShaper]], token: s
     return page_routes(find, token)
 
 
-def page_app(source: PageSource, *, token: str, hosts: Collection[str]) -> Starlette:
-    """Return the application that shows one page, and answers only requests that name one of the hosts."""
+def page_app(source: PageSource, *, token: str) -> Starlette:
+    """Return the application that shows one page, and answers only requests to its own address."""
 
     async def find() -> PageSource:
         return source
 
-    guard = Middleware(AccessMiddleware, hosts=hosts, token=None, is_public=lambda _: True)
-    return Starlette(routes=page_routes(find, token), middleware=[guard])
+    return Starlette(routes=page_routes(find, token), middleware=[Middleware(HostGuard)])
 
 
 # The address holds the token: no other page may learn it, and no cache may keep what it shows.

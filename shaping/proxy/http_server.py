@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
-import re
 import time
-from fnmatch import fnmatchcase
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import orjson
 import uvicorn
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from shaping.ledger.writer import CONTENT_TYPE
+from shaping.proxy.guards import BearerGuard, HostGuard
 from shaping.proxy.http_session import HttpSession
 from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error, read
 from shaping.proxy.serving import to_the_end
@@ -29,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from starlette.requests import Request
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from shaping.proxy.router import Router
     from shaping.proxy.serving import Loading
@@ -49,61 +45,9 @@ _SPARED_SECONDS = 60.0
 _BODY_SECONDS = 60.0
 _SWEEP_SECONDS = 60.0
 _EVENTS = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
-# A name or an address and a port, and nothing of what else may stand in an address: user, path, query, fragment.
-_HOST = re.compile(r"(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # A client on the same machine sends a head in milliseconds; one that takes this long holds the connection on purpose.
 HEAD_SECONDS = 15.0
 MOST_CONNECTIONS = 1024
-
-
-class BearerGuard:
-    """ASGI middleware that refuses requests without the token."""
-
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        self._app = app
-        self._expected = f"Bearer {token}".encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on that carries the token."""
-        given = Headers(scope=scope).get("authorization", "").encode() if scope["type"] == "http" else b""
-        if hmac.compare_digest(given, self._expected):
-            await self._app(scope, receive, send)
-            return
-        refusal = Response("a bearer token is needed", 401, {"www-authenticate": "Bearer"})
-        await refusal(scope, receive, send)
-
-
-class HostGuard:
-    """ASGI middleware that answers requests to this address or an allowed one, and of pages from there alone.
-
-    Another port of this machine is another address: somebody else may serve a page there.
-    """
-
-    def __init__(self, app: ASGIApp, hosts: Sequence[str], origins: Sequence[str]) -> None:
-        self._app = app
-        self._hosts = [host.lower() for host in hosts]
-        self._origins = {origin.lower() for origin in origins}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on a request with one Host and no Origin but those that are allowed."""
-        headers = Headers(scope=scope)
-        hosts, origins = ([value.lower() for value in headers.getlist(name)] for name in ("host", "origin"))
-        if len(hosts) != 1 or not self._is_allowed(hosts[0], scope["server"]):
-            await Response("Misdirected Request", 421)(scope, receive, send)
-        elif not set(origins) <= {f"http://{hosts[0]}", f"https://{hosts[0]}", *self._origins}:
-            await Response("Forbidden Origin", 403)(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
-
-    def _is_allowed(self, host: str, server: tuple[str, int]) -> bool:
-        parts = _HOST.fullmatch(host)
-        if parts is None:
-            return False
-        name, port = parts["name"].strip("[]"), int(parts["port"]) if parts["port"] else None
-        if any(fnmatchcase(host, allowed) or fnmatchcase(name, allowed) for allowed in self._hosts):
-            return True
-        return name in {*_LOOPBACK, server[0]} and port in {None, server[1]}
 
 
 class TimedProtocol(H11Protocol):
