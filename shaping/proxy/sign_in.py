@@ -9,86 +9,26 @@ import os
 import socket
 import sys
 import webbrowser
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, TextIO
 
 import anyio.to_thread
 import httpx2
-import orjson
 from fastmcp.client.auth import OAuth
 from fastmcp.client.auth.oauth import ClientNotFoundError
+from key_value.aio.stores.filetree import (
+    FileTreeStore,
+    FileTreeV1CollectionSanitizationStrategy,
+    FileTreeV1KeySanitizationStrategy,
+)
 
 from shaping.proxy.remote import bare_address
-from shaping.settings.files import cache_directory, replace_file
+from shaping.settings.files import cache_directory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-    from typing import SupportsFloat
 
     from mcp.shared.auth import AuthorizationCodeResult
-
-
-def token_file(url: str, environ: Mapping[str, str] = os.environ) -> Path:
-    """Name the file of a server's tokens, in the user's cache directory."""
-    return cache_directory(environ) / "oauth" / f"{hashlib.sha256(url.encode()).hexdigest()[:24]}.json"
-
-
-class TokenFile:
-    """A store of tokens as FastMCP uses one: collections of objects, each under a key."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self._unsaved: dict[str, Any] | None = None
-
-    async def get(self, key: str, *, collection: str | None = None) -> dict[str, Any] | None:
-        """Return what is kept under a key."""
-        found = self._read().get(_place(key, collection))
-        return dict(found) if isinstance(found, dict) else None
-
-    async def put(
-        self,
-        key: str,
-        value: Mapping[str, Any],
-        *,
-        collection: str | None = None,
-        ttl: SupportsFloat | None = None,  # noqa: ARG002 - the protocol's name
-    ) -> None:
-        """Keep an object under a key."""
-        self._write({**self._read(), _place(key, collection): dict(value)})
-
-    async def delete(self, key: str, *, collection: str | None = None) -> bool:
-        """Forget what is kept under a key."""
-        kept = self._read()
-        found = kept.pop(_place(key, collection), None)
-        if found is not None:
-            self._write(kept)
-        return found is not None
-
-    def _read(self) -> dict[str, Any]:
-        if self._unsaved is not None:
-            return dict(self._unsaved)
-        try:
-            kept = orjson.loads(self.file.read_bytes())
-        except (OSError, orjson.JSONDecodeError):
-            # Signing in again is all that is lost.
-            return {}
-        return kept if isinstance(kept, dict) else {}
-
-    def _write(self, kept: dict[str, Any]) -> None:
-        try:
-            self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            replace_file(self.file, orjson.dumps(kept))
-        except OSError as problem:
-            # Signing in has succeeded: where nothing can be written, it holds for as long as this process runs.
-            if self._unsaved is None:
-                logger.warning("tokens cannot be kept in %s: %s", self.file, problem.strerror or problem)
-            self._unsaved = kept
-        else:
-            self._unsaved = None
-
-
-def _place(key: str, collection: str | None) -> str:
-    return f"{collection or ''} {key}"
 
 
 logger = logging.getLogger("shaping")
@@ -97,6 +37,26 @@ logger = logging.getLogger("shaping")
 SIGN_IN_SECONDS = 330.0
 _FIRST_PORT, _PORTS = 49152, 16384
 _LOOK_SECONDS = 0.05
+
+
+def token_directory(url: str, environ: Mapping[str, str] = os.environ) -> Path:
+    """Return where a server's tokens are kept, in the user's cache directory."""
+    return cache_directory(environ) / "oauth" / hashlib.sha256(url.encode()).hexdigest()[:24]
+
+
+def _token_store(directory: Path) -> FileTreeStore | None:
+    """Return a store in a directory; where nothing can be written, FastMCP keeps tokens as long as the process runs."""
+    try:
+        for place in (directory.parent, directory):
+            place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as problem:
+        logger.warning("tokens cannot be kept in %s: %s", directory, problem.strerror or problem)
+        return None
+    return FileTreeStore(
+        data_directory=directory,
+        key_sanitization_strategy=FileTreeV1KeySanitizationStrategy(directory),
+        collection_sanitization_strategy=FileTreeV1CollectionSanitizationStrategy(directory),
+    )
 
 
 class SignIn(OAuth):
@@ -145,7 +105,7 @@ def sign_in(url: str, environ: Mapping[str, str] = os.environ) -> SignIn:
     return SignIn(
         url,
         client_name="shaping",
-        token_storage=cast("Any", TokenFile(token_file(url, environ))),  # it has the methods that are used
+        token_storage=_token_store(token_directory(url, environ)),
         callback_host="127.0.0.1",
         callback_port=_port(url),
     )

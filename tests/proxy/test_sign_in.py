@@ -9,13 +9,14 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from fastmcp.client.auth.oauth import ClientNotFoundError
+from mcp.shared.auth import OAuthToken
 
 from shaping.proxy.configured import url_server
-from shaping.proxy.sign_in import SignIn, TokenFile, _port, sign_in, token_file
+from shaping.proxy.sign_in import SignIn, _port, sign_in, token_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 SHAPING = [sys.executable, "-m", "shaping"]
+URL = "http://127.0.0.1:9/mcp"
 
 
 @pytest.fixture(scope="module")
@@ -69,13 +71,13 @@ async def test_a_user_signs_in_once_and_the_tokens_are_kept_for_that_user_alone(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("webbrowser.open", browser.open)
     answers = [await welcome(connect, guarded), await welcome(connect, guarded)]
-    file = token_file(guarded)
+    directory = token_directory(guarded)
+    kept = [file for file in directory.rglob("*.json") if "access_token" in file.read_text()]
     told = capsys.readouterr().err
     assert (answers, len(browser.pages)) == (["welcome", "welcome"], 1)
     assert told.splitlines()[0] == f"shaping: sign in to {guarded} in your browser: {browser.pages[0]}"
-    assert (stat.S_IMODE(file.stat().st_mode), stat.S_IMODE(file.parent.stat().st_mode)) == (0o600, 0o700)
-    tokens = next(value for key, value in json.loads(file.read_bytes()).items() if key.endswith("/tokens"))
-    assert tokens["access_token"] not in told
+    assert (stat.S_IMODE(kept[0].stat().st_mode), stat.S_IMODE(directory.stat().st_mode)) == (0o600, 0o700)
+    assert json.loads(kept[0].read_bytes())["value"]["access_token"] not in told
 
 
 async def test_without_signing_in_the_server_says_what_it_wants_and_how_to_give_it(
@@ -114,59 +116,32 @@ def test_the_command_line_signs_in_by_the_users_own_browser(guarded: str, tmp_pa
     assert [run.stderr.startswith("shaping: sign in to ") for run in runs] == [True, False]
 
 
-async def test_tokens_are_kept_by_key_and_collection(tmp_path: Path) -> None:
-    store = TokenFile(tmp_path / "deep" / "tokens.json")
-    assert await store.get("a") is None
-    await store.put("a", {"n": 1})
-    await store.put("a", {"n": 2}, collection="c", ttl=1)
-    assert await store.get("a") == {"n": 1}
-    assert await store.get("a", collection="c") == {"n": 2}
-    assert [await store.delete(key, collection="c") for key in "ax"] == [True, False]
-    assert await store.get("a", collection="c") is None
-    for broken in (b"[]", b"{"):
-        store.file.write_bytes(broken)
-        assert await store.get("a") is None
-
-
 async def test_tokens_that_cannot_be_written_last_as_long_as_the_process(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    blocked = tmp_path / "cache"
-    blocked.write_bytes(b"a file where a directory should be")
-    store = TokenFile(blocked / "tokens.json")
-    await store.put("a", {"n": 1})
-    await store.put("b", {"n": 2})
-    assert [await store.get(key) for key in "ab"] == [{"n": 1}, {"n": 2}]
-    assert [record.getMessage() for record in caplog.records] == [f"tokens cannot be kept in {store.file}: File exists"]
-    blocked.unlink()
-    await store.delete("b")
-    assert [await TokenFile(store.file).get(key) for key in "ab"] == [{"n": 1}, None]
+    (tmp_path / "shaping").write_bytes(b"a file where a directory should be")
+    with pytest.warns(UserWarning, match="in-memory"):
+        signing = sign_in(URL, {"XDG_CACHE_HOME": str(tmp_path)})
+    await signing.token_storage_adapter.set_tokens(OAuthToken(access_token="a"))
+    kept = await signing.token_storage_adapter.get_tokens()
+    assert kept is not None
+    assert kept.access_token == "a"
+    assert [record.getMessage().split(" in ")[0] for record in caplog.records] == ["tokens cannot be kept"]
 
 
-@pytest.mark.parametrize(
-    "damaged",
-    [
-        {"mcp-oauth-token {}/tokens": {"x": 1}},
-        {"mcp-oauth-client-info {}/client_info": {"client_id": []}},
-        {
-            "mcp-oauth-token {}/tokens": {"access_token": "a", "token_type": "Bearer", "expires_in": 5},
-            "mcp-oauth-token-expiry {}/token_expiry": {"expires_at": "soon"},
-        },
-    ],
-)
+@pytest.mark.parametrize("damage", ["{", '{"version": 1}', '{"value": {"access_token": []}, "version": 1}'])
 async def test_kept_tokens_that_are_damaged_are_forgotten_and_never_keep_the_user_out(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, damaged: dict[str, Any]
+    tmp_path: Path, damage: str
 ) -> None:
-    url, environ = "http://127.0.0.1:9/mcp", {"XDG_CACHE_HOME": str(tmp_path)}
-    file = token_file(url, environ)
-    file.parent.mkdir(parents=True)
-    file.write_text(json.dumps({key.format(url): value for key, value in damaged.items()}))
-    signing = sign_in(url, environ)
-    await signing._initialize()
-    assert (signing.context.current_tokens, json.loads(file.read_text())) == (None, {})
-    assert [record.getMessage().split(" (")[0] for record in caplog.records] == [
-        f"the kept tokens of {url} are damaged"
-    ]
+    environ = {"XDG_CACHE_HOME": str(tmp_path)}
+    signing = sign_in(URL, environ)
+    token = {"access_token": "a", "token_type": "Bearer", "expires_in": 5}
+    await signing.token_storage_adapter.set_tokens(OAuthToken.model_validate(token))
+    kept = [file for file in token_directory(URL, environ).rglob("*.json") if "access_token" in file.read_text()]
+    kept[0].write_text(damage)
+    again = sign_in(URL, environ)
+    await again._initialize()
+    assert again.context.current_tokens is None
 
 
 def test_the_same_address_comes_back_to_the_same_port_unless_that_is_taken() -> None:
