@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from shaping.page.data import Bar, FieldTokens, PageData, ShownCall
 
 GONE: Final = (
-    "The texts of this call are not to be had: they were kept for a limited time that is over, or in the memory of the "
-    "process that answered. The ledger itself holds numbers only."
+    "The texts of this call are gone: they were kept for a limited time that is over, or in the memory of the process "
+    'that answered ("store": {"kind": "sqlite"} in its config keeps them for others). The ledger holds numbers only.'
 )
 _LINES: Final = 400  # of each side of a call
 _COLUMNS: Final = (("Calls", "n"), ("Sent", "n wide"), ("Read", "n wide"), ("Saved", "n"), ("Share", "n"))
