@@ -7,7 +7,7 @@ import shutil
 import sys
 import time
 import webbrowser
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -66,16 +66,6 @@ _LINES: Final = 40
 _SIDES: Final = 110  # columns of a terminal from which on two sides stand beside each other
 
 
-def ledger_file(named: str | None) -> Path:
-    """Return the ledger to read, or end with a way out where it is switched off."""
-    path = ledger_path() if named is None else Path(named)
-    if path is None:
-        raise stopped(
-            "SHAPING_LEDGER is off, so nothing is recorded", 1, hint="Unset it, or name a file with --ledger."
-        )
-    return path
-
-
 def seconds_back(since: str | None) -> float | None:
     """Read how far back to look; None is everything."""
     if since is None:
@@ -86,14 +76,9 @@ def seconds_back(since: str | None) -> float | None:
     return float(int(found.group(1)) * _UNITS[found.group(2)])
 
 
-@contextmanager
-def user_store(config: Path | None = None) -> Iterator[Store]:
+def user_store(config: Path | None = None) -> closing[Store]:
     """Open the store of the user's commands and proxies, as the config in force names it."""
-    store = open_store(load(config).store_for("command"))
-    try:
-        yield store
-    finally:
-        store.close()
+    return closing(open_store(load(config).store_for("command")))
 
 
 def price_of(model: str | None, prices: str | None) -> Price | None:
@@ -108,9 +93,13 @@ def price_of(model: str | None, prices: str | None) -> Price | None:
 
 @contextmanager
 def open_ledger(named: str | None) -> Iterator[LedgerDatabase]:
-    """Open the ledger to read; one that cannot be read ends the command."""
+    """Open the ledger to read; one that cannot be read, or is switched off, ends the command."""
+    path = ledger_path() if named is None else Path(named)
+    if path is None:
+        hint = "Unset it, or name a file with --ledger."
+        raise stopped("SHAPING_LEDGER is off, so nothing is recorded", 1, hint=hint)
     try:
-        yield LedgerDatabase(ledger_file(named))
+        yield LedgerDatabase(path)
     except LedgerError as problem:
         raise stopped(str(problem), 1, code="UNAVAILABLE") from None
 
@@ -148,9 +137,8 @@ def stats(
         raise stopped(f"--by is {by!r}; expected one of {', '.join(GROUPS)}")
     back, price = seconds_back(since), price_of(model, prices)
     start = 0.0 if back is None else time.time() - back
-    path = str(ledger_file(ledger))
     with open_ledger(ledger) as database:
-        shown: list[str] = []
+        path, shown = str(database.path), list[str]()
         while True:
             entries, dropped = database.entries(since=start), database.dropped(since=start)
             lines = list(_lines(entries, by, path, dropped, price))
@@ -238,15 +226,14 @@ def last(
     ledger: Annotated[str | None, LEDGER] = None,
 ) -> Answer:
     """Show what the model read of the last calls beside what their tools sent, and why the rest was left out."""
-    path = ledger_file(ledger)
     with open_ledger(ledger) as database:
         calls = _last_calls(database, tool, number)
     if html is not None:
         return write_page(html, calls_document(calls))
     limit = sys.maxsize if full else _LINES
     lines = ["\n".join([*([""] if at else []), *_shown(call, limit)]) for at, call in enumerate(calls)]
-    none = f"The ledger {path} has no calls{f' of {tool}' if tool else ''} yet."
-    return Answer({"ledger": str(path), "calls": [_call_members(call) for call in calls]}, lines or [none])
+    none = f"The ledger {database.path} has no calls{f' of {tool}' if tool else ''} yet."
+    return Answer({"ledger": str(database.path), "calls": [_call_members(call) for call in calls]}, lines or [none])
 
 
 def _last_calls(database: LedgerDatabase, tool: str | None, number: int) -> list[ShownCall]:
@@ -262,25 +249,21 @@ def _last_calls(database: LedgerDatabase, tool: str | None, number: int) -> list
 
 def _call_members(call: ShownCall) -> dict[str, Any]:
     entry, texts = call.entry, call.texts
-    told: dict[str, Any] = {
+    sent = [
+        {
+            "value": part.value,
+            "omissions": [{name: getattr(one, name) for name in ("path", "count", "reason")} for one in part.omissions],
+        }
+        for part in (texts.sent if texts else ())
+    ]
+    return {
         "time": datetime.fromtimestamp(entry.time).astimezone().isoformat(timespec="seconds"),
-        "kind": entry.kind,
-        "server": entry.server,
-        "tool": entry.tool,
-        "client": entry.client,
+        **{name: getattr(entry, name) for name in ("kind", "server", "tool", "client")},
         "tokens_before": entry.before,
         "tokens_after": entry.after,
-        "read": None,
-        "sent": None,
+        "read": texts and texts.read,
+        "sent": sent if texts else None,
     }
-    if texts is not None:
-        told["read"] = texts.read
-        told["sent"] = [{"value": part.value, "omissions": [*map(_omission, part.omissions)]} for part in texts.sent]
-    return told
-
-
-def _omission(omission: Any) -> dict[str, Any]:
-    return {"path": omission.path, "count": omission.count, "reason": omission.reason}
 
 
 def _shown(call: ShownCall, limit: int) -> Iterator[str]:
@@ -293,8 +276,9 @@ def _shown(call: ShownCall, limit: int) -> Iterator[str]:
     if texts is None:
         yield GONE
         return
-    if reasons := _reasons(texts):
-        yield f"left out: {reasons}"
+    if texts.reasons:
+        reasons = (f"{count:,} {reason} ({REASONS.get(reason, reason)})" for reason, count in texts.reasons)
+        yield f"left out: {', '.join(reasons)}"
     read = _cut(iter(texts.read.splitlines()), limit)
     if not texts.sent:
         yield from ("", "The model read:", *read)
@@ -305,14 +289,6 @@ def _shown(call: ShownCall, limit: int) -> Iterator[str]:
         yield _beside(["The tool sent (- was left out)", "", *sent], ["The model read", "", *read], width)
     else:
         yield from ("", "The tool sent (- was left out):", *sent, "", "The model read:", *read)
-
-
-def _reasons(texts: CallTexts) -> str:
-    counts: dict[str, int] = {}
-    for part in texts.sent:
-        for omission in part.omissions:
-            counts[omission.reason] = counts.get(omission.reason, 0) + omission.count
-    return ", ".join(f"{count:,} {reason} ({REASONS.get(reason, reason)})" for reason, count in counts.items())
 
 
 def _marked(texts: CallTexts) -> Iterator[str]:

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from shaping.response import counted
 from shaping.store.sqlite import wait_for_counting
 
 if TYPE_CHECKING:
@@ -113,8 +114,8 @@ class Totals:
         return Totals(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
     def __str__(self) -> str:
-        asked = f"; {self.expansions:,} expansion{'' if self.expansions == 1 else 's'}" if self.expansions else ""
-        calls = f"{self.calls:,} call{'' if self.calls == 1 else 's'}"
+        asked = f"; {counted(self.expansions, 'expansion')}" if self.expansions else ""
+        calls = counted(self.calls, "call")
         if self.saved < 0:
             return f"cost {-self.saved:,} tokens more than the {self.before:,} without shaping, net in {calls}{asked}"
         return f"saved {self.saved:,} of {self.before:,} tokens net in {calls}{asked}"
@@ -234,13 +235,15 @@ class LedgerDatabase:
 
     def version(self) -> int:
         """Return a number that changes with every entry that is written."""
-        rows = self._read("SELECT coalesce(max(rowid), 0) FROM calls", ())
-        return int(rows[0][0]) if rows else 0
+        return self._number("max(rowid) FROM calls", ())
 
     def dropped(self, *, since: float = 0.0) -> int:
         """Count the calls that were not entered because too many came at once."""
-        rows = self._read("SELECT coalesce(sum(calls), 0) FROM dropped WHERE time >= ?", (since,))
-        return int(rows[0][0]) if rows else 0
+        return self._number("sum(calls) FROM dropped WHERE time >= ?", (since,))
+
+    def _number(self, what: str, arguments: Sequence[float]) -> int:
+        rows = self._read(f"SELECT {what}", arguments)
+        return int(rows[0][0] or 0) if rows else 0
 
     def _read(self, sql: str, arguments: Sequence[float]) -> list[tuple[Any, ...]]:
         wait_for_counting(self.path)

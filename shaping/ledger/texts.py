@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -45,6 +46,14 @@ class CallTexts:
 
     read: str
     sent: tuple[SentPart, ...] = ()
+
+    @property
+    def reasons(self) -> list[tuple[str, int]]:
+        """How much was left out for each reason, most first."""
+        found: Counter[str] = Counter()
+        for omission in (one for part in self.sent for one in part.omissions):
+            found[omission.reason] += omission.count
+        return found.most_common()
 
 
 def keep_texts(keeper: Keeper, read: str, parts: Sequence[Shaped], *, ttl: float) -> str | None:

@@ -207,13 +207,9 @@ def _call(call: ShownCall, *, opened: bool = False) -> str:
 
 
 def _texts(entry: LedgerEntry, texts: CallTexts) -> str:
-    reasons: dict[str, int] = {}
-    for part in texts.sent:
-        for omission in part.omissions:
-            reasons[omission.reason] = reasons.get(omission.reason, 0) + omission.count
     why = "".join(
         f'<li><span class="reason">{escape(reason)}</span> {count:,}: {escape(REASONS.get(reason, ""))}</li>'
-        for reason, count in sorted(reasons.items(), key=lambda pair: -pair[1])
+        for reason, count in texts.reasons
     )
     listed = f'<ul class="reasons">{why}</ul>' if why else ""
     read = _pane("The model read", entry.after, (escape(line) for line in texts.read.splitlines()))

@@ -190,9 +190,9 @@ class Database:
                 text = _identifier(text[1:-1].replace('""', '"'), columns, known, before)
             elif token.lastgroup == "dotted":
                 text = _by_path(text, columns)
-            elif token.lastgroup == "text" and before in _COMPARES and self._is_flag(earlier):
+            elif token.lastgroup == "text" and before in _COMPARES and _last_name(earlier) in self._flags:
                 text = _FLAGS.get(text.lower(), text)
-            elif text == "''" and before in _IS and self._is_numeric(earlier):
+            elif text == "''" and before in _IS and _last_name(earlier) in self._numeric:
                 parts[-2:], text = [f" {_IS[before]} "], "NULL"
             parts.append(text)
             earlier, before = before, text.lower()
@@ -212,22 +212,16 @@ class Database:
             return text
         return quote(ends[0]) if aliased else f"{quote(ends[0])} AS {quote(asked)}"
 
-    def _is_flag(self, text: str) -> bool:
-        """Whether a column holds true and false alone, which SQLite has as 1 and 0."""
-        return _last_name(text) in self._flags
-
-    def _is_numeric(self, text: str) -> bool:
-        """Whether a column holds numbers that stood as text: its empty cells are null."""
-        return _last_name(text) in self._numeric
-
     @cached_property
     def _numeric(self) -> frozenset[str]:
+        """The columns that hold numbers which stood as text: their empty cells are null."""
         columns = [column for table in self.tables for column in table.columns]
         texts = {column.name.lower() for column in columns if not column.numeric}
         return frozenset(column.name.lower() for column in columns) - texts
 
     @cached_property
     def _flags(self) -> frozenset[str]:
+        """The columns that hold true and false alone, which SQLite has as 1 and 0."""
         return frozenset(column.name.lower() for table in self.tables for column in table.columns if column.is_flag)
 
     def _names(self) -> Iterable[str]:

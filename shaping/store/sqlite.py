@@ -116,15 +116,12 @@ class SqliteStore:
                 raise
             except sqlite3.DatabaseError as damage:
                 line.close()
-                return self._tried_anew(line, work, damage)
-
-    def _tried_anew(self, line: _Line, work: Callable[[sqlite3.Connection], T], damage: sqlite3.DatabaseError) -> T:
-        try:
-            replace_damaged(self._path, damage, own=self._own)
-            return work(line.connection())
-        except (sqlite3.Error, OSError) as fault:
-            line.close()
-            raise StoreError(f"{self._path} is damaged and cannot be replaced: {fault}") from fault
+                try:
+                    replace_damaged(self._path, damage, own=self._own)
+                    return work(line.connection())
+                except (sqlite3.Error, OSError) as fault:
+                    line.close()
+                    raise StoreError(f"{self._path} is damaged and cannot be replaced: {fault}") from fault
 
 
 class _Line:
@@ -162,7 +159,8 @@ class _Line:
 
 def _open(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for place in (path, *_side_files(path)):
+    places = (path, *_side_files(path))
+    for place in places:
         _refuse_strange(place)
     # SQLite gives its side files the same rights; the secret and the answers are nobody else's. A file that is there is
     # not opened: closing it would take away the locks of our other connection, and with them the file's soundness.
@@ -174,7 +172,7 @@ def _open(path: Path) -> sqlite3.Connection:
     except BaseException:
         db.close()
         raise
-    for place in (path, *_side_files(path)):
+    for place in places:
         with suppress(FileNotFoundError):
             if place.lstat().st_mode & 0o077:
                 place.chmod(0o600)
