@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import groupby
+from operator import eq
 from typing import TYPE_CHECKING
 
 from shaping.encoders.table.series import first_to_last
@@ -11,7 +13,7 @@ from shaping.noise.unwrap import page_text, unwrap_text
 from shaping.noise.vocabulary import ELEMENT_ARGUMENTS, LIBRARY_FRAMES, LIBRARY_PACKAGES
 from shaping.parsers.sections import is_diff
 from shaping.parsers.snapshot import fold_tree, is_tree
-from shaping.parsers.terminal import clean_lines, count_repeats, is_error_line
+from shaping.parsers.terminal import clean_lines, count_repeats, is_error_line, matcher, without_surrogates
 from shaping.response import Omission
 
 if TYPE_CHECKING:
@@ -156,6 +158,7 @@ _PROGRESS = re.compile(
     r"|\[\s*\d+(?:%|/\d+)\] (?:Building|Linking|Generating|Built target|Compiling|Scanning|Creating) .+"
     r"|(?:gcc|g\+\+|cc|c\+\+|clang\S*) .+ -c .+|  (?:CC|LD|AR|AS|CXX|CCLD|GEN) +\S+"
 )
+_went_well = cache(lambda: matcher(f"(?m)^(?:{_PYTEST.pattern}|{_PASSED.pattern}|{_PROGRESS.pattern})$"))
 _CASE = re.compile(r"(.+?)\[(.*)\]")
 _MANY = 8  # lines in a row
 _LONGEST_TEST = 500  # characters of the line of one test
@@ -163,6 +166,8 @@ _LONGEST_TEST = 500  # characters of the line of one test
 
 def shorten_passed(text: str) -> str:
     """Return the output of a test run or a build with what went well in few lines; a failure stays where it is."""
+    if not _went_well()(without_surrogates(text)):
+        return text
     return "\n".join(_without_passed(text.split("\n")))
 
 
@@ -271,7 +276,8 @@ def _as_on_screen(text: str) -> str:
     if "\x1b" in text or ("\r" in text and "\r" in text.replace("\r\n", "")):
         return "\n".join(clean_lines(text))
     lines = text.split("\n")
-    return "\n".join(count_repeats(lines, _REPEATS)) if len(set(lines)) + _REPEATS <= len(lines) else text
+    are_equal = bytes(map(eq, lines, lines[1:]))  # each with the next one
+    return "\n".join(count_repeats(lines, _REPEATS)) if bytes([True]) * (_REPEATS - 1) in are_equal else text
 
 
 _RULES: tuple[tuple[Reason, Callable[[str], str]], ...] = (

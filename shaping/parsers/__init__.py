@@ -112,22 +112,23 @@ def parse_if_cheaper(text: str, formats: Collection[str] = FORMATS, *, as_lines:
 
     A text that may be written `as_lines` instead (`encoders/lines.py`) is no data where that saves more.
     """
-    parsed = parse(text, _worth_trying(text, formats, as_lines=as_lines))
+    parsed = parse(text, _worth_trying(text, formats, as_lines=as_lines) or ())
     return parsed if parsed is None or parsed.exact or is_cheaper(parsed, as_lines=as_lines) else None
 
 
-def _worth_trying(text: str, formats: Collection[str], *, as_lines: bool = True) -> Collection[str]:
-    """Return which formats a long text may be of and is worth reading as, by its beginning and its end."""
+def _worth_trying(text: str, formats: Collection[str], *, as_lines: bool = True) -> Collection[str] | None:
+    """Return which formats a long text may be of, by its beginning and its end; None of rows that are not worth it."""
     if (head := head_of(text)) is text:
         return formats
     # In a long text of rows every line is a row, so the first ones tell what it is and whether it is worth it.
     first = parse(head, formats)
     if first is not None and first.format == "log" and len(text) > _LONGEST_LOG:
-        return ()
+        return None
     if first is not None and first.format in _ROWS:
-        return (first.format,) if is_cheaper(first, as_lines=as_lines and len(text) <= _SHORT) else ()
+        return (first.format,) if is_cheaper(first, as_lines=as_lines and len(text) <= _SHORT) else None
     by_beginning: tuple[str, ...] = _ROWS
-    if len(text) > _LONG and parse(text[: text.rfind("\n", 0, _LONG)], _OUTLINES) is None:
+    outlines = [name for name in _OUTLINES if name in formats] if len(text) > _LONG else ()
+    if outlines and parse(text[: text.rfind("\n", 0, _LONG)], outlines) is None:
         by_beginning = (*_ROWS, *_OUTLINES)
     return [name for name in formats if name not in by_beginning]
 
@@ -147,11 +148,10 @@ def is_cheaper(parsed: Parsed, *, as_lines: bool = True) -> bool:
         parsed = parse(head, (parsed.format,)) or parsed
     written = encode(parsed.value, repeats=True, constants=True).text
     guess = cheap(written) / cheap(parsed.text)
-    if guess > _WORTH + _SURE:
+    if guess > _WORTH - _SURE and (guess > _WORTH + _SURE or count(written) > _WORTH * count(parsed.text)):
         return False
-    if as_lines and len(parsed.text) <= _SHORT and (short := lines.encode(parsed.text)) != parsed.text:
-        return count(written) <= count(short) / _CLEARLY
-    return guess < _WORTH - _SURE or count(written) <= _WORTH * count(parsed.text)
+    short = lines.encode(parsed.text) if as_lines and len(parsed.text) <= _SHORT else parsed.text
+    return short == parsed.text or count(written) <= count(short) / _CLEARLY
 
 
 def parse_within(text: str) -> Parsed | None:
@@ -182,9 +182,10 @@ def parse_tables(text: str) -> list[Parsed]:
     found: list[Parsed] = []
     end = 0
     for paragraph in _PARAGRAPH.finditer(text) if len(text) >= _LEAST else ():
-        if len(paragraph[0]) < _LEAST_TABLE:
+        # What is most of a text was looked for in it before.
+        if not _LEAST_TABLE <= len(paragraph[0]) < _MOST * len(text):
             continue
-        if parsed := parse(paragraph[0], _worth_trying(paragraph[0], _TABLES)):
+        if parsed := parse(paragraph[0], _worth_trying(paragraph[0], _TABLES) or ()):
             found.append(replace(parsed, before=text[end : paragraph.start()]))
             end = paragraph.end()
     return [*found[:-1], replace(found[-1], after=text[end:])] if found else []
@@ -198,6 +199,8 @@ def _parse_trimmed(text: str, least: float) -> Parsed | None:
         stops.append(stop)
     for start in ends:
         formats = _worth_trying(text[start:], _ROWS)
+        if formats is None:
+            return None
         for stop in stops if formats else ():
             if (start, stop) != (0, len(text)) and (parsed := _parse_span(text, (start, stop), least, formats)):
                 return parsed
@@ -209,5 +212,5 @@ def _parse_span(text: str, span: tuple[int, int], least: float, formats: Collect
     if end - start < least or (formats is FORMATS and not (text[:start].strip() or text[end:].strip())):
         return None  # too little, or the whole text, which the caller has tried
     piece = text[start:end]
-    parsed = parse(piece, _worth_trying(piece, formats))
+    parsed = parse(piece, _worth_trying(piece, formats) or ())
     return None if parsed is None else replace(parsed, before=text[:start], after=text[end:])

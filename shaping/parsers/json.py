@@ -9,7 +9,9 @@ from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
-from pydantic_core import SchemaValidator, core_schema, from_json
+from pydantic_core import from_json
+
+from shaping.parsers.terminal import matcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,10 +20,8 @@ if TYPE_CHECKING:
     from shaping.response import Json
 
 
-# Whether a text has a number of 19 digits, looked for by Rust's regex engine, which is faster than to parse twice.
-_has_long_number = SchemaValidator(
-    core_schema.str_schema(pattern="[0-9]{19}", regex_engine="rust-regex")
-).isinstance_python
+# Faster than to parse twice.
+_has_long_number = matcher("[0-9]{19}")
 
 
 def parse_json(text: str) -> Any:

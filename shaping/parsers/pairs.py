@@ -46,12 +46,12 @@ def parse_pairs(text: str) -> Any:
 
 def _in_lines(text: str) -> list[dict[str, Any]] | None:
     """Read lines of several names with values each, as `level=info msg="it began"` or with two spaces between them."""
-    lines = text.strip("\n").split("\n")
-    form = next((form for form in _IN_LINES if len(form.findall(lines[0])) >= _MEMBERS), None)
-    if form is None or len(lines) < _LEAST:
+    first, more, _ = text.lstrip("\n")[:_HEAD].partition("\n")
+    form = next((form for form in _IN_LINES if len(form.findall(first)) >= _MEMBERS), None) if more else None
+    if form is None or text.count("\n") < _LEAST - 1:
         return None
     rows = []
-    for line in lines:
+    for line in text.strip("\n").split("\n"):
         pairs = form.findall(line)
         if form.sub("", line).strip() or len(dict(pairs)) < max(len(pairs), 2):
             return None
@@ -142,9 +142,10 @@ def _vertical(text: str) -> list[dict[str, Any]] | None:
 def _outline(text: str) -> Any:
     """Read names with values, and what is indented below a name as its members, where several blocks are alike."""
     first = [line for line in text[:_HEAD].splitlines() if line[:1].strip()]
-    if _FRAME.search(text):
-        return None
     if 2 * sum(1 for line in first if _ENTRY.fullmatch(line.strip())) < len(first):
+        return None
+    # What looks like YAML and was declined as such has comments, anchors or dates: it stays as it is.
+    if CODE.search(text) or _FRAME.search(text) or looks_like_yaml(text):
         return None
     lines: list[tuple[int, str]] = []
     gap = ""
@@ -154,8 +155,7 @@ def _outline(text: str) -> Any:
         gap = "" if words else "\n"
     outer = [words for indent, words in lines if indent == lines[0][0]]
     named = sum(1 for words in outer if _ENTRY.fullmatch(words.strip()))
-    # What looks like YAML and was declined as such has comments, anchors or dates: it stays as it is.
-    if len(lines) < _LEAST or looks_like_yaml(text) or CODE.search(text) or named < _SURE * len(outer):
+    if len(lines) < _LEAST or named < _SURE * len(outer):
         return None
     try:
         value = _members(lines)

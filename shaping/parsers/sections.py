@@ -91,6 +91,7 @@ _HEADING: Final = re.compile(
     r"(?:##\[(?:group|section)\]|::group::|Step \d+/\d+ : |==> |(?:\[INFO\] )?([=_*-])\1{2,} )(?P<name>\S.*?)"
     r"(?: <==| \1{3,})?\s*"
 )
+_HEADING_STARTS: Final = frozenset("#:S=[_*-")
 _LEVEL: Final = re.compile(
     r"(?:^|[\s\[|:\"=(])(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN|ERROR|CRITICAL|FATAL)(?:ING)?(?=[\s\]|:,\")]|$)"
     r"|\blevel\"?[=:] ?\"?(?P<named>[a-z]+)"
@@ -163,4 +164,4 @@ def sections_of(lines: Sequence[str]) -> DiffLines | LogLines | None:
 
 
 def _heading(line: str) -> re.Match[str] | None:
-    return _HEADING.fullmatch(line) if len(line) < 2 * _BEGINNING else None
+    return _HEADING.fullmatch(line) if line[:1] in _HEADING_STARTS and len(line) < 2 * _BEGINNING else None

@@ -37,7 +37,7 @@ __all__ = [
 
 
 def count(text: str, tokenizer: str = DEFAULT) -> TokenCount:
-    """Count a text's tokens: exactly to 16,000 characters, by samples above; the number says which and how well."""
+    """Count a text's tokens: exactly to 48,000 characters, by samples above; the number says which and how well."""
     return counter(tokenizer).count(text)
 
 

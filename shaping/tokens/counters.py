@@ -92,7 +92,7 @@ class BpeCounter:
         self._loading, self._pid = threading.Lock(), os.getpid()
 
     def count(self, text: str) -> TokenCount:
-        """Count a text: exactly to 16,000 characters, by samples above, by its length where both fail."""
+        """Count a text: exactly to 48,000 characters, by samples above, by its length where both fail."""
         try:
             if len(text) <= EXACT_UP_TO:
                 return TokenCount(self.exact(text))

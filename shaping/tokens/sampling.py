@@ -105,7 +105,7 @@ CUT = f"{BREAK}|[0-9](?=[{_LETTERS}])|[{_LETTERS}](?=[0-9])"
 
 CHUNK = 64_000
 
-EXACT_UP_TO = 16_000
+EXACT_UP_TO = 48_000  # samples of a shorter text cost as much as all of it
 
 # Strata, and the characters of a span of each: a multiple of 3, because digits are tokens by threes.
 _STRATA, _WIDTH = 240, 72
