@@ -58,7 +58,7 @@ _SURE = 0.1  # by which a guess may be wrong
 _WORTH = 0.85  # of the tokens of a text is what it may cost written as data
 _CLEARLY = 0.9  # of the price of rows is that of short lines that are preferred to them: rows have names
 _SHORT = 50_000  # characters of a text that fits most budgets; a larger one is cut better as rows than as lines
-_LONGEST_LOG = 1_000_000  # characters; a longer one is cut anyway, and as text, so that its errors stay
+_LONGEST_LOG = 150_000  # characters; a longer one is cut anyway, and as text, so that its errors stay
 _LARGEST = 4_000_000  # characters; a larger file of rows is text to page through
 _LONG = 60_000  # characters by which an outline is known
 _HEAD = 16_000  # characters of a long text by which it is judged, half of them at its end
@@ -112,8 +112,12 @@ def parse_if_cheaper(text: str, formats: Collection[str] = FORMATS, *, as_lines:
 
     A text that may be written `as_lines` instead (`encoders/lines.py`) is no data where that saves more.
     """
-    parsed = parse(text, _worth_trying(text, formats, as_lines=as_lines) or ())
-    return parsed if parsed is None or parsed.exact or is_cheaper(parsed, as_lines=as_lines) else None
+    tried = _worth_trying(text, formats, as_lines=as_lines) or ()
+    parsed = parse(text, tried)
+    if parsed is None or parsed.exact:
+        return parsed
+    judged = parsed.format in _ROWS and tried is not formats  # by the first rows of a long text
+    return parsed if judged or is_cheaper(parsed, as_lines=as_lines) else None
 
 
 def _worth_trying(text: str, formats: Collection[str], *, as_lines: bool = True) -> Collection[str] | None:
@@ -144,13 +148,14 @@ def is_cheaper(parsed: Parsed, *, as_lines: bool = True) -> bool:
     from shaping.encoders import encode, lines  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
     from shaping.tokens import cheap, count  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
 
+    as_lines = as_lines and len(parsed.text) <= _SHORT
     if parsed.format in _ROWS and (head := head_of(parsed.text)) is not parsed.text:
         parsed = parse(head, (parsed.format,)) or parsed
     written = encode(parsed.value, repeats=True, constants=True).text
     guess = cheap(written) / cheap(parsed.text)
     if guess > _WORTH - _SURE and (guess > _WORTH + _SURE or count(written) > _WORTH * count(parsed.text)):
         return False
-    short = lines.encode(parsed.text) if as_lines and len(parsed.text) <= _SHORT else parsed.text
+    short = lines.encode(parsed.text) if as_lines else parsed.text
     return short == parsed.text or count(written) <= count(short) / _CLEARLY
 
 

@@ -13,10 +13,8 @@ if TYPE_CHECKING:
 
 
 def matcher(pattern: str) -> Callable[[str], bool]:
-    """Make the test of whether a text has a match, by Rust's engine: twenty times faster, but for lone surrogates.
-
-    A word boundary must be one of ASCII, `(?-u:\\b)`: what knows Unicode is slow.
-    """
+    """Make the test of whether a text has a match, by Rust's engine, which is twenty times faster."""
+    # It takes no lone surrogates, and a word boundary must be one of ASCII: one that knows Unicode is slow.
     return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex")).isinstance_python
 
 
