@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
-def matcher(pattern: str) -> Callable[[str], bool]:
+def matcher(pattern: str) -> Callable[[str | bytes], bool]:
     """Make the test of whether a text has a match, by Rust's engine, which is twenty times faster."""
     # It takes no lone surrogates, and a word boundary must be one of ASCII: one that knows Unicode is slow.
     return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex")).isinstance_python
