@@ -12,6 +12,7 @@ BARS = {
     "text as over MCP": "test_the_model_reads_what_it_would_read_over_mcp",
     "sync and async": "test_an_asynchronous_call_reads_the_same",
     "error status": "test_a_failure_has_the_frameworks_own_status",
+    "failure under `@shape`": "test_a_failure_under_the_decorator_is_told_in_the_frameworks_way",
     "control flow, objects": "test_control_flow_and_result_objects_pass",
     "pictures": "test_pictures_stay_pictures",
     "expand, SQL, search": "test_what_was_left_out_can_be_asked_for",

@@ -12,7 +12,7 @@ from ag2.events.tool_events import ToolResult
 from ag2.testing import TestConfig
 from ag2.tools import tool
 
-from shaping import Shaper
+from shaping import Shaper, shape
 from shaping.integrations.ag2 import AG2Shaping
 from tests.integrations.answers import ask_in_every_way, issues
 
@@ -47,6 +47,13 @@ def fails() -> str:
     raise ValueError("no repository")
 
 
+@tool
+@shape(shaper=Shaper({}))
+def raises() -> list[dict[str, Any]]:
+    """Fail, under our decorator."""
+    raise ValueError("no repository")
+
+
 def run(shaper: Shaper, name: str, **arguments: Any) -> Any:
     shaping = AG2Shaping(shaper=shaper)
     shown: list[Any] = []
@@ -54,7 +61,7 @@ def run(shaper: Shaper, name: str, **arguments: Any) -> Any:
     agent = Agent(
         "tester",
         config=TestConfig(call, "done"),
-        tools=[list_issues, list_later, finishes, draws, fails, shaping.expand_tool()],
+        tools=[list_issues, list_later, finishes, draws, fails, raises, shaping.expand_tool()],
         middleware=[shaping],
     )
 
@@ -81,6 +88,11 @@ def test_pictures_stay_pictures(shaper: Shaper) -> None:
 def test_a_failure_has_the_frameworks_own_status(shaper: Shaper) -> None:
     with pytest.raises(ValueError, match="no repository"):
         run(shaper, "fails")
+
+
+def test_a_failure_under_the_decorator_is_told_in_the_frameworks_way(shaper: Shaper) -> None:
+    told = run(shaper, "raises").content
+    assert ("no repository" in told, "invalid_argument" in told) == (True, True)
 
 
 def test_an_asynchronous_call_reads_the_same(shaper: Shaper, read_over_mcp: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from agent_framework import Content, FunctionInvocationContext, FunctionTool, MiddlewareTermination
 
-from shaping import Shaper
+from shaping import Shaper, shape
 from shaping.integrations.agent_framework import AgentFrameworkShaping
 from tests.integrations.answers import ask_in_every_way, issues
 
@@ -50,6 +50,15 @@ def test_a_failure_has_the_frameworks_own_status(shaper: Shaper) -> None:
 
     with pytest.raises(ValueError, match="no repository"):
         invoke(shaper, FunctionTool(name="fails", description="Fail", func=fails))
+
+
+def test_a_failure_under_the_decorator_is_told_in_the_frameworks_way(shaper: Shaper) -> None:
+    @shape(shaper=shaper)
+    def fails() -> list[dict[str, Any]]:
+        raise ValueError("no repository")
+
+    (told,) = invoke(shaper, FunctionTool(name="fails", description="Fail", func=fails))
+    assert ("no repository" in told.text, "invalid_argument" in told.text) == (True, True)
 
 
 def test_an_asynchronous_call_reads_the_same(shaper: Shaper, read_over_mcp: str) -> None:

@@ -10,7 +10,7 @@ from crewai import Agent, Crew, Task
 from crewai.llms.base_llm import BaseLLM
 from crewai.tools import tool
 
-from shaping import Shaper
+from shaping import Shaper, shape
 from shaping.integrations.crewai import CrewAIShaping
 from tests.integrations.answers import ask_in_every_way, issues
 
@@ -24,6 +24,13 @@ def list_issues(repo: str) -> list[dict[str, Any]]:
 @tool("fails")
 def fails(repo: str) -> str:
     """Fail."""
+    raise ValueError("no repository")
+
+
+@tool("raises")
+@shape(shaper=Shaper({}))
+def raises(repo: str) -> list[dict[str, Any]]:
+    """Fail, under our decorator."""
     raise ValueError("no repository")
 
 
@@ -60,7 +67,7 @@ def shaping(shaper: Shaper) -> Iterator[CrewAIShaping]:
 
 def run(shaping: CrewAIShaping, asked: str) -> str:
     model = ScriptedModel(model="scripted", asked=asked)
-    tools = [list_issues, fails, shaping.expand_tool()]
+    tools = [list_issues, fails, raises, shaping.expand_tool()]
     agent = Agent(role="tester", goal="test", backstory="tests", llm=model, tools=tools, verbose=False)
     Crew(agents=[agent], tasks=[Task(description="go", expected_output="done", agent=agent)]).kickoff()
     return model.shown
@@ -84,6 +91,12 @@ def test_an_asynchronous_call_reads_the_same(shaping: CrewAIShaping, read_over_m
 
 def test_a_failure_has_the_frameworks_own_status(shaping: CrewAIShaping) -> None:
     assert "no repository" in run(shaping, 'fails {"repo": "a"}')
+
+
+def test_a_failure_under_the_decorator_is_told_in_the_frameworks_way(shaping: CrewAIShaping) -> None:
+    shown = run(shaping, 'raises {"repo": "a"}')
+    assert "no repository" in shown
+    assert "invalid_argument" in shown
 
 
 def test_a_tools_parameters_are_unchanged(shaping: CrewAIShaping) -> None:

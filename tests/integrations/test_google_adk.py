@@ -11,7 +11,7 @@ from google.adk.tools import FunctionTool, ToolContext
 from google.genai import types
 from pydantic import Field
 
-from shaping import Shaper
+from shaping import Shaper, shape
 from shaping.integrations.google_adk import GoogleADKShaping
 from tests.integrations.answers import ask_in_every_way, issues
 
@@ -34,6 +34,12 @@ async def list_later(repo: str) -> list[dict[str, Any]]:
 def draws() -> Any:
     """Draw."""
     return types.Part.from_bytes(data=b"png", mime_type="image/png")
+
+
+@shape(shaper=Shaper({}))
+def raises() -> list[dict[str, Any]]:
+    """Fail, under our decorator."""
+    raise ValueError("no repository")
 
 
 def leaves(tool_context: ToolContext) -> dict[str, Any]:
@@ -64,7 +70,7 @@ def run(shaper: Shaper, name: str, arguments: dict[str, Any] | None = None, *, p
     agent = LlmAgent(
         name="agent",
         model=model,
-        tools=[list_issues, list_later, draws, leaves, reports, shaping.expand_tool()],
+        tools=[list_issues, list_later, draws, leaves, reports, raises, shaping.expand_tool()],
         after_tool_callback=None if plugin else shaping.shape_response,
     )
     runner = InMemoryRunner(agent, plugins=[shaping] if plugin else [])
@@ -103,6 +109,10 @@ def test_pictures_stay_pictures(shaper: Shaper) -> None:
 
 def test_control_flow_and_result_objects_pass(shaper: Shaper) -> None:
     assert GoogleADKShaping(shaper=shaper).shape_response(FunctionTool(leaves), {}, None, types.Part(text="x")) is None
+
+
+def test_a_failure_under_the_decorator_is_told_in_the_frameworks_way(shaper: Shaper) -> None:
+    assert run(shaper, "raises") == {"error": {"error": "no repository", "error_code": "invalid_argument"}}
 
 
 def test_a_tools_parameters_are_unchanged(shaper: Shaper) -> None:

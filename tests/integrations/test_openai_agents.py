@@ -87,6 +87,15 @@ def test_a_failure_has_the_frameworks_own_status(shaper: Shaper) -> None:
     assert call(shape_tools([fails], shaper=shaper)[0]) == call(fails)
 
 
+def test_a_failure_under_the_decorator_is_told_in_the_frameworks_way(shaper: Shaper) -> None:
+    def fails() -> list[dict[str, Any]]:
+        raise ValueError("no repository")
+
+    told = call(function_tool(shape(shaper=shaper)(fails)))
+    assert told == {"error": {"error": "no repository", "error_code": "invalid_argument"}}
+    assert "no repository" not in str(call(function_tool(fails)))  # the framework's own way hides it from the model
+
+
 def run(tool: Any, *, state: RunState[Any] | None = None, model: ScriptedModel | None = None) -> tuple[Any, Any]:
     """Let the framework run an agent whose scripted model calls a tool once and then ends."""
     model = model or ScriptedModel(

@@ -69,6 +69,15 @@ def test_control_flow_and_result_objects_pass(shaper: Shaper) -> None:
     assert isinstance(Run(deletes, shaper).output, DeferredToolRequests)
 
 
+def test_a_failure_under_the_decorator_is_told_in_the_frameworks_way(shaper: Shaper) -> None:
+    @shape(shaper=shaper)
+    def fails() -> list[dict[str, Any]]:
+        raise ValueError("no repository")
+
+    told = str(Run(fails, shaper).parts[0].content)
+    assert ("no repository" in told, "invalid_argument" in told) == (True, True)
+
+
 def test_pictures_stay_pictures(shaper: Shaper, read_over_mcp: str) -> None:
     picture = BinaryContent(b"png", media_type="image/png")
 

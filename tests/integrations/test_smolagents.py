@@ -7,7 +7,7 @@ import pytest
 from smolagents import ToolCallingAgent, tool
 from smolagents.models import ChatMessage, ChatMessageToolCall, ChatMessageToolCallFunction, MessageRole, Model
 
-from shaping import Shaper
+from shaping import Shaper, ToolError, shape
 from shaping.integrations.smolagents import shape_tools
 from tests.integrations.answers import ask_in_every_way, issues
 
@@ -81,6 +81,24 @@ def test_a_tools_parameters_are_unchanged(shaper: Shaper) -> None:
 def test_a_failure_has_the_frameworks_own_status(shaper: Shaper) -> None:
     with pytest.raises(ValueError, match="no repository"):
         shape_tools([fails], shaper=shaper)[0](repo="a")
+
+
+def test_a_failure_under_the_decorator_is_told_in_the_frameworks_way(
+    shaper: Shaper, recwarn: pytest.WarningsRecorder
+) -> None:
+    def fails(repo: str) -> list:  # type: ignore[type-arg]
+        """Fail.
+
+        Args:
+            repo: the repository.
+        """
+        raise ValueError("no repository")
+
+    told = tool(shape(shaper=shaper)(fails))(repo="a")
+    assert told == {"error": {"error": "no repository", "error_code": "invalid_argument"}}
+    with pytest.raises(ToolError, match="BAD_ARGUMENT: no repository"):
+        tool(shape(shaper=shaper, form="text")(fails))(repo="a")
+    assert not recwarn.list  # it warns of decorators other than its own in a function's source
 
 
 def test_pictures_stay_pictures(shaper: Shaper) -> None:
