@@ -93,16 +93,18 @@ def calling_framework(tool: DecoratedTool, args: tuple[Any, ...]) -> Framework |
     """Return what kind of framework is making the call, by the context variables in which it keeps its request."""
     if _inside_fastmcp():
         return "fastmcp"
-    inside_mcp = _inside_mcp()
-    if inside_mcp and tool.under_mcp_sdk:
+    span = _current_span()
+    if tool.under_mcp_sdk and span is not None:
         return "sdk"
-    if _inside_agents():
+    if _inside_agents() or (_STRANDS in sys.modules and span in {_STRANDS, ""}):
         return "agents"
-    if inside_mcp and "claude_agent_sdk" in sys.modules and args and type(args[-1]) is dict:
+    if _SDK not in sys.modules or span not in {"mcp-python-sdk", ""}:
+        return None
+    if "claude_agent_sdk" in sys.modules and args and type(args[-1]) is dict:
         # The in-process server of the Claude Agent SDK gives a tool its arguments in one dict; MCPServer gives none so.
         return "claude"
     # The SDK's own schema generator, no other's, asks a tool for its schema, where the tool has one.
-    return "sdk" if inside_mcp and not tool.advertises else None
+    return None if tool.advertises else "sdk"
 
 
 def _inside_fastmcp() -> bool:
@@ -116,30 +118,22 @@ def _inside_fastmcp() -> bool:
     return True
 
 
-def _inside_mcp() -> bool:
-    """Return whether a server of the MCP SDK answers a request: it opens a span for each in OpenTelemetry's context."""
-    if _SDK not in sys.modules:
-        return False
-    from opentelemetry.context import get_current  # noqa: PLC0415 (the SDK has loaded it)
-
-    return bool(get_current())
-
-
 def _inside_agents() -> bool:
     """Return whether an agent framework runs a tool that takes a failure for one only where it is raised."""
     variables = (getattr(sys.modules.get(module), name, None) for module, name in _TOOL_RUNS.items())
-    return any(one is not None and one.get(None) is not None for one in variables) or _inside_strands()
+    return any(one is not None and one.get(None) is not None for one in variables)
 
 
-def _inside_strands() -> bool:
-    """Return whether Strands runs a tool, by OpenTelemetry's current span; where nobody records spans, by any span."""
-    if _STRANDS not in sys.modules:
-        return False
-    from opentelemetry.context import get_current  # noqa: PLC0415 (Strands has loaded it)
-    from opentelemetry.trace import get_current_span  # noqa: PLC0415 (Strands has loaded it)
+def _current_span() -> str | None:
+    """Return whose span is OpenTelemetry's current one: "" where nobody records it, None where there is none.
 
-    scope = getattr(get_current_span(), "instrumentation_scope", None)
-    return bool(get_current()) if scope is None else bool(scope.name == _STRANDS)
+    The MCP SDK and Strands keep a request in no context variable of their own, but open a span for each.
+    """
+    context, trace = (sys.modules.get(f"opentelemetry.{name}") for name in ("context", "trace"))
+    if context is None or trace is None or not context.get_current():
+        return None
+    scope = getattr(trace.get_current_span(), "instrumentation_scope", None)
+    return "" if scope is None else str(scope.name)
 
 
 def report_error(shaped: Shaped, error: Exception | None, call: DecoratedCall) -> Any:
