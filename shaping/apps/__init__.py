@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 import sys
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cached_property, partial
 from hashlib import blake2b
+from inspect import Parameter, Signature
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -37,31 +38,26 @@ class OutputFormat(StrEnum):
     json = "json"
 
 
-_HELP = {
-    "output": "Print text for people, or a JSON envelope for programs.",
-    "fields": "Comma-separated paths: keep only these of the data.",
-    "limit": "The most elements to show of any list.",
-    "cursor": "The cursor of a cut answer: show what comes next.",
-    "etag": "The etag of an earlier answer: an unchanged answer is reported as not_modified. '' asks for an etag.",
-    "quiet": "Print nothing but the answer.",
-    "verbose": "Print all data, with warnings and what was left out.",
-    "debug": "Print everything that is known about the call.",
-}
-NAMES = tuple(_HELP)
+def _option(default: Any, says: str) -> Any:
+    return field(default=default, metadata={"help": says})
 
 
 @dataclass(frozen=True, slots=True)
 class CallOptions:
     """The added options of one call."""
 
-    output: OutputFormat = OutputFormat.text
-    fields: str | None = None
-    limit: int | None = None
-    cursor: str | None = None
-    etag: str | None = None
-    quiet: bool = False
-    verbose: bool = False
-    debug: bool = False
+    output: OutputFormat = field(
+        default=OutputFormat.text, metadata={"help": "Print text for people, or a JSON envelope for programs."}
+    )
+    fields: str | None = _option(None, "Comma-separated paths: keep only these of the data.")
+    limit: int | None = _option(None, "The most elements to show of any list.")
+    cursor: str | None = _option(None, "The cursor of a cut answer: show what comes next.")
+    etag: str | None = _option(
+        None, "The etag of an earlier answer: an unchanged answer is reported as not_modified. '' asks for an etag."
+    )
+    quiet: bool = _option(default=False, says="Print nothing but the answer.")
+    verbose: bool = _option(default=False, says="Print all data, with warnings and what was left out.")
+    debug: bool = _option(default=False, says="Print everything that is known about the call.")
 
     @property
     def as_json(self) -> bool:
@@ -74,24 +70,29 @@ class CallOptions:
         return "debug" if self.debug else "standard" if self.verbose else None
 
 
+NAMES = tuple(one.name for one in fields(CallOptions))
+
+
 def typer_options() -> list[Any]:
-    """Build the options for a Typer command from a function's signature."""
-    option: Callable[..., Any] = typer.Option
+    """Build the options for a Typer command, from a function with such parameters."""
+    kinds, option = get_type_hints(CallOptions), typer.Option
+    parameters = [
+        Parameter(
+            one.name,
+            Parameter.KEYWORD_ONLY,
+            default=one.default,
+            annotation=Annotated[
+                kinds[one.name],
+                option(f"--{one.name}", help=one.metadata["help"], min=1 if one.name == "limit" else None),
+            ],
+        )
+        for one in fields(CallOptions)
+    ]
 
-    def added(
-        *,
-        output: Annotated[OutputFormat, option(help=_HELP["output"])] = OutputFormat.text,
-        fields: Annotated[str | None, option(help=_HELP["fields"])] = None,
-        limit: Annotated[int | None, option(help=_HELP["limit"], min=1)] = None,
-        cursor: Annotated[str | None, option(help=_HELP["cursor"])] = None,
-        etag: Annotated[str | None, option(help=_HELP["etag"])] = None,
-        quiet: Annotated[bool, option("--quiet", help=_HELP["quiet"])] = False,
-        verbose: Annotated[bool, option("--verbose", help=_HELP["verbose"])] = False,
-        debug: Annotated[bool, option("--debug", help=_HELP["debug"])] = False,
-    ) -> None: ...
+    def added(**_: Any) -> None: ...
 
-    # The annotations are text here, and name what only this function knows.
-    added.__annotations__ = _evaluated(added, locals())
+    added.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what `inspect` reads
+    added.__annotations__ = {one.name: one.annotation for one in parameters}
     app = typer.Typer(add_completion=False)
     app.command()(added)
     return [param for param in typer.main.get_command(app).params if param.name in NAMES]
@@ -106,7 +107,8 @@ def click_options() -> list[Any]:
         "limit": {"type": click.IntRange(min=1)},
         **{name: {"is_flag": True} for name in ("quiet", "verbose", "debug")},
     }
-    return [click.Option([f"--{name}"], help=text, **kinds.get(name, {})) for name, text in _HELP.items()]
+    added = fields(CallOptions)
+    return [click.Option([f"--{one.name}"], help=one.metadata["help"], **kinds.get(one.name, {})) for one in added]
 
 
 def take_options(params: dict[str, Any], own: Sequence[str]) -> CallOptions:
@@ -119,12 +121,6 @@ def take_options(params: dict[str, Any], own: Sequence[str]) -> CallOptions:
 def wants_json(args: Sequence[str]) -> bool:
     """Return whether a command line that could not be parsed asks for JSON."""
     return "--output=json" in args or ("--output", "json") in pairwise(args)
-
-
-def _evaluated(function: Callable[..., Any], names: dict[str, Any]) -> dict[str, Any]:
-
-    scope = vars(sys.modules[__name__])
-    return get_type_hints(function, {**scope, **names}, include_extras=True)
 
 
 def manifest_of(

@@ -7,7 +7,7 @@ import inspect
 import io
 import sys
 from contextlib import contextmanager, nullcontext, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from tempfile import TemporaryFile
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TextIO
@@ -83,17 +83,8 @@ def print_answer(text: str) -> None:
     stream.flush()
 
 
-@dataclass(frozen=True, slots=True)
-class AppPage:
-    """The next page of an answer: its values, their path in the answer, and the cursor after them."""
-
-    value: Any
-    path: str
-    cursor: str | None
-
-
-def next_page(shaper: Shaper, ref: str, cursor: str, limit: int | None) -> AppPage:
-    """Expand one page, and of a list no more than the limit; a wrong ref or cursor raises what it is."""
+def _page(shaper: Shaper, ref: str, cursor: str, limit: int | None) -> tuple[Any, str, str | None]:
+    """Expand one page, and of a list no more than the limit: its values, their path, and the cursor after them."""
     shaped = shaper.expand(ref, cursor=cursor, surface="command", written=lambda page: dumps(page.value).decode())
     secret, value, after = shaper.keeper("command").secret or b"", shaped.data, shaped.cursor
     path, start = resume(secret, ref, cursor)
@@ -102,8 +93,8 @@ def next_page(shaper: Shaper, ref: str, cursor: str, limit: int | None) -> AppPa
     )
     if plain and limit is not None and len(value) > limit:
         going_on = Position(start.trail, start.offset + limit)
-        return AppPage(value[:limit], path, cursor_at(secret, ref, path, going_on, shaped=cursor.startswith(SHAPED)))
-    return AppPage(value, path, after)
+        return value[:limit], path, cursor_at(secret, ref, path, going_on, shaped=cursor.startswith(SHAPED))
+    return value, path, after
 
 
 class CommandCall:
@@ -138,15 +129,15 @@ class CommandCall:
         """Print what comes after a cut answer; the command is not run again."""
         ref, _, cursor = str(self._options.cursor).partition(":")
         try:
-            found = next_page(self._shaper, ref, cursor, self._options.limit)
+            value, path, after = _page(self._shaper, ref, cursor, self._options.limit)
         except ToolError as problem:
             return exit_for(problem, self._tool, self._options, self._exit_table)
         # Paths start at the top of the answer, so they apply only to pages of its top level.
-        request = Overrides(fields=None if found.path else self._fields, dialect="invariant")
+        request = Overrides(fields=None if path else self._fields, dialect="invariant")
         plan = self._shaper.plan(self._tool, surface="command", profile=self._options.profile, request=request)
         # A page has its size already: a second cut would replace the page's cursor by its own.
         plan = replace(plan, max_tokens=None, max_items=None, max_string=None)
-        shaped = self._shaper.shape_by(plan, found.value, CallContext(page="", cursor=found.cursor, **self._metadata()))
+        shaped = self._shaper.shape_by(plan, value, CallContext(page="", cursor=after, **self._metadata()))
         self._print(shaped.envelope, ref)
         return 0
 

@@ -93,10 +93,10 @@ def hook_command(client: str, environ: Mapping[str, str] = os.environ) -> str:
 
 def with_hooks(text: str, ours: Mapping[str, list[Any]]) -> str:
     """Add our entries to the `hooks` of a settings file, and leave the rest of it as it is."""
-    root = jsonc.read(without_hooks(text) or "{}")
+    text = without_hooks(text) or "{}"
+    root = jsonc.read(text)
     if not isinstance(root.value, dict):
         raise UnusableFileError("the settings are not a JSON object")
-    text = without_hooks(text) or "{}"
     present = root.value.get("hooks")
     hooks: dict[str, Any] = dict(present) if isinstance(present, dict) else {}
     for event, added in ours.items():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -197,7 +198,10 @@ def _copilot(payload: Mapping[str, Any]) -> HookedResult | None:
 _OPENCODE_SAVED: Final = re.compile(r"\.\.\.output truncated\.\.\.\s+Full output saved to: (\S+)\s")
 
 
-def _plugin(payload: Mapping[str, Any]) -> HookedResult | None:
+_CLINE_SHOWS: Final = 8_000  # characters of each result, as measured with version 3.0.65
+
+
+def _plugin(payload: Mapping[str, Any], limit: int | None = None) -> HookedResult | None:
     """Read what our own plugins for opencode, Kilo and Cline send."""
     text, given = payload.get("output"), payload.get("args") or {}
     argv = _argv(payload.get("tool"), given)
@@ -211,16 +215,9 @@ def _plugin(payload: Mapping[str, Any]) -> HookedResult | None:
         str(payload.get("call", "")),
         str(payload.get("session", "")),
         str(payload.get("cwd") or "/"),
-        file=Path(saved[1]) if saved else None,
+        limit,
+        Path(saved[1]) if saved else None,
     )
-
-
-_CLINE_SHOWS: Final = 8_000  # characters of each result, as measured with version 3.0.65
-
-
-def _cline(payload: Mapping[str, Any]) -> HookedResult | None:
-    result = _plugin(payload)
-    return None if result is None else replace(result, limit=_CLINE_SHOWS)
 
 
 def _argv(tool: Any, given: Any) -> tuple[str, ...] | None:
@@ -242,7 +239,7 @@ def _joined(content: Any) -> str:
 
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], HookedResult | None]]] = {
     "claude-code": _claude_code,
-    "cline": _cline,
+    "cline": partial(_plugin, limit=_CLINE_SHOWS),
     "copilot-cli": _copilot,
     "kilo": _plugin,
     "opencode": _plugin,
