@@ -69,7 +69,7 @@ class ToolResults:
         record_text(tool, partial(_texts, result), partial(_texts, shaped), milliseconds=elapsed, **about)
         return shaped
 
-    def expand(self, ref: str, path: str = "", cursor: str = "", sql: str = "", search: str = "") -> str:
+    def shaping_expand(self, ref: str, path: str = "", cursor: str = "", sql: str = "", search: str = "") -> str:
         """Return what a result left out; a wrong request is answered with what to do instead."""
         asked: dict[str, Any] = {"sql": sql or None, "search": search or None, "surface": "mcp"}
         try:
@@ -78,6 +78,9 @@ class ToolResults:
             return f"{problem} {problem.detail.hint or ''}".strip()
         record_text(found.plan.tool, "", found.text, kind="query" if sql else "expand", client=self._client)
         return found.text
+
+
+ToolResults.shaping_expand.__doc__ = EXPAND_HELP  # some frameworks show a tool's docstring to their models
 
 
 def _texts(result: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ class AG2Shaping:
 
     def expand_tool(self) -> Any:
         """Return the tool by which a model asks for what was left out."""
-        return tool(self._results.expand, name=EXPAND, description=EXPAND_HELP)
+        return tool(self._results.shaping_expand, name=EXPAND, description=EXPAND_HELP)
 
 
 class _Turn(BaseMiddleware):

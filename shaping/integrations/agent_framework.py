@@ -31,7 +31,7 @@ class AgentFrameworkShaping(FunctionMiddleware):
 
     def expand_tool(self) -> FunctionTool:
         """Return the tool by which a model asks for what was left out."""
-        return FunctionTool(name=EXPAND, description=EXPAND_HELP, func=self._results.expand)
+        return FunctionTool(name=EXPAND, description=EXPAND_HELP, func=self._results.shaping_expand)
 
     def _content(self, item: Any, name: str) -> Any:
         if getattr(item, "type", None) != "text":

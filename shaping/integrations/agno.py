@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from agno.tools.function import Function
 
-from shaping.integrations import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
+from shaping.integrations import EXPAND, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,9 +28,7 @@ class AgnoShaping:
 
     def expand_tool(self) -> Function:
         """Return the tool by which a model asks for what was left out."""
-        function = Function.from_callable(self._results.expand, name=EXPAND)
-        function.description = EXPAND_HELP
-        return function
+        return Function.from_callable(self._results.shaping_expand)
 
     async def _later(self, result: Any, tool: str) -> Any:
         return self._shaped(await result, tool)

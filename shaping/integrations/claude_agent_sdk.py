@@ -61,7 +61,7 @@ def _expand_tool(results: ToolResults) -> SdkMcpTool[Any]:
 
     @tool(EXPAND, EXPAND_HELP, {"type": "object", "properties": properties, "required": ["ref"]})
     async def expand(arguments: dict[str, Any]) -> dict[str, Any]:
-        return {"content": [{"type": "text", "text": results.expand(**arguments)}]}
+        return {"content": [{"type": "text", "text": results.shaping_expand(**arguments)}]}
 
     return expand
 

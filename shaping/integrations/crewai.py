@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from crewai.hooks import register_after_tool_call_hook, unregister_after_tool_call_hook
 from crewai.tools import tool
 
-from shaping.integrations import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
+from shaping.integrations import EXPAND, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
 
 
 class CrewAIShaping:
@@ -37,9 +37,4 @@ class CrewAIShaping:
 
     def expand_tool(self) -> Any:
         """Return the tool by which a model asks for what was left out."""
-
-        def shaping_expand(ref: str, path: str = "", cursor: str = "", sql: str = "", search: str = "") -> str:
-            return self._results.expand(ref, path, cursor, sql, search)
-
-        shaping_expand.__doc__ = EXPAND_HELP
-        return tool(EXPAND)(shaping_expand)
+        return tool(EXPAND)(self._results.shaping_expand)

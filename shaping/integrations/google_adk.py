@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools import FunctionTool
 
-from shaping.integrations import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
+from shaping.integrations import EXPAND, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
 
 
 class GoogleADKShaping(BasePlugin):
@@ -36,9 +36,4 @@ class GoogleADKShaping(BasePlugin):
 
     def expand_tool(self) -> FunctionTool:
         """Return the tool by which a model asks for what was left out."""
-
-        def shaping_expand(ref: str, path: str = "", cursor: str = "", sql: str = "", search: str = "") -> str:
-            return self._results.expand(ref, path, cursor, sql, search)
-
-        shaping_expand.__doc__ = EXPAND_HELP
-        return FunctionTool(shaping_expand)
+        return FunctionTool(self._results.shaping_expand)

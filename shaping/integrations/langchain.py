@@ -44,7 +44,7 @@ class LangChainShaping(AgentMiddleware):  # type: ignore[type-arg]
 
     def expand_tool(self) -> BaseTool:
         """Return the tool by which a model asks for what was left out; for a ToolNode of your own."""
-        return StructuredTool.from_function(self._results.expand, name=EXPAND, description=EXPAND_HELP)
+        return StructuredTool.from_function(self._results.shaping_expand, name=EXPAND, description=EXPAND_HELP)
 
     def _shaped(self, result: Any, request: Any) -> Any:
         name = request.tool_call["name"]

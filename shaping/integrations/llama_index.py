@@ -23,7 +23,7 @@ def shape_tools(
         _shaped(tool if hasattr(tool, "metadata") else FunctionTool.from_defaults(tool), results) for tool in tools
     ]
     if expand:
-        shaped.append(FunctionTool.from_defaults(results.expand, name=EXPAND, description=EXPAND_HELP))
+        shaped.append(FunctionTool.from_defaults(results.shaping_expand, name=EXPAND, description=EXPAND_HELP))
     return shaped
 
 

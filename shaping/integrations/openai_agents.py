@@ -20,7 +20,7 @@ def shape_tools(
     results = ToolResults("openai-agents", config, **options)
     shaped = [_shaped(tool, results) if isinstance(tool, FunctionTool) else tool for tool in tools]
     if expand:
-        shaped.append(function_tool(results.expand, name_override=EXPAND, description_override=EXPAND_HELP))
+        shaped.append(function_tool(results.shaping_expand, name_override=EXPAND, description_override=EXPAND_HELP))
     return shaped
 
 

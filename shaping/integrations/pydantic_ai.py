@@ -24,7 +24,7 @@ class PydanticAIShaping(AbstractCapability[Any]):
         if not self._expand:
             return None
         toolset: FunctionToolset[Any] = FunctionToolset()
-        toolset.add_function(self._results.expand, name=EXPAND, description=EXPAND_HELP)
+        toolset.add_function(self._results.shaping_expand, name=EXPAND, description=EXPAND_HELP)
         return toolset
 
     async def after_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, result: Any) -> Any:  # noqa: ARG002 (the hook's signature)

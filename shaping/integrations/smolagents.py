@@ -47,7 +47,7 @@ def _expand_tool(results: ToolResults) -> Tool:
             sql: one SELECT over its records.
             search: a text or /regex/ to find in it.
         """
-        return results.expand(ref, path, cursor, sql, search)
+        return results.shaping_expand(ref, path, cursor, sql, search)
 
     shaping_expand.description = EXPAND_HELP
     assert shaping_expand.name == EXPAND  # noqa: S101 (the name in notes is the name of the tool)

@@ -31,7 +31,7 @@ class StrandsShaping:
 
     def expand_tool(self) -> Any:
         """Return the tool by which a model asks for what was left out."""
-        return tool(name=EXPAND, description=EXPAND_HELP)(self._results.expand)
+        return tool(name=EXPAND, description=EXPAND_HELP)(self._results.shaping_expand)
 
     def _block(self, block: dict[str, Any], name: str, *, failed: bool) -> dict[str, Any]:
         if "text" in block:

@@ -17,6 +17,7 @@ FRAMEWORKS = {
     "ag2": "ag2",
     "agent_framework": "agent_framework",
     "agno": "agno",
+    "autogen_core": "autogen_core",
     "claude_agent_sdk": "claude_agent_sdk",
     "crewai": "crewai",
     "google_adk": "google.adk",

@@ -22,10 +22,10 @@ def test_pictures_stay_between_texts(shaper: Shaper) -> None:
 
 def test_what_was_left_out_is_expanded_asked_and_searched(shaper: Shaper, read_over_mcp: str) -> None:
     results, ref = ToolResults("test", shaper=shaper), ref_in(read_over_mcp)
-    assert "issues/1" in results.expand(ref, "[0].url")
-    assert results.expand(ref, sql="SELECT count(*) AS n FROM items") == '[{"n":30}]'
-    assert "issues/7" in results.expand(ref, search="issues/7/comments")
-    assert results.expand("r_none").startswith("REF_NOT_FOUND")
+    assert "issues/1" in results.shaping_expand(ref, "[0].url")
+    assert results.shaping_expand(ref, sql="SELECT count(*) AS n FROM items") == '[{"n":30}]'
+    assert "issues/7" in results.shaping_expand(ref, search="issues/7/comments")
+    assert results.shaping_expand("r_none").startswith("REF_NOT_FOUND")
 
 
 def test_a_frameworks_own_objects_are_found_inside_data() -> None:

@@ -55,7 +55,7 @@ class HookUser:
         return done.stdout.decode()
 
     def _patient(self, word: str) -> str:
-        """Return the path of a copy of the hook's program that waits longer: no test may hang on how soon it is answered."""
+        """Put a copy of the hook's program in its place that waits longer: nothing depends on how soon."""
         if word != str(RELAY):
             return word
         copy = self.home / "relay.py"
