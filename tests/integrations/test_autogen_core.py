@@ -87,7 +87,9 @@ def test_what_was_left_out_can_be_asked_for(shaper: Shaper, read_over_mcp: str) 
 
 def test_a_failure_has_the_frameworks_own_status(shaper: Shaper) -> None:
     shown = run(shape_tools([fails], shaper=shaper), "fails")
-    assert (shown.is_error, "no repository" in shown.content) == (True, True)
+    assert (shown.is_error, shown) == (True, run([FunctionTool(fails, "Fail", name="fails")], "fails"))
+    told = asyncio.run(StaticWorkbench(shape_tools([fails], shaper=shaper)).call_tool("fails", {}))
+    assert (told.is_error, told.result[0].content) == (True, "no repository")
 
 
 def test_a_failure_under_the_decorator_is_told_in_the_frameworks_way(shaper: Shaper) -> None:
