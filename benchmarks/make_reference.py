@@ -398,6 +398,9 @@ def _python() -> str:
 def _documented(name: str, value: Any) -> list[str]:
     if inspect.ismodule(value):
         return [f"### {name}", f"The module [`{value.__name__}`](#{value.__name__.replace('.', '')})."]
+    if get_origin(value) is not None and get_args(value):  # a Literal or a union
+        shown = (one.__name__ if inspect.isclass(one) else json.dumps(one, default=str) for one in get_args(value))
+        return [f"### {name}", f"One of {', '.join(f'`{one}`' for one in shown)}."]
     if not (inspect.isclass(value) or callable(value)):
         return [f"### {name}", f"A constant of type `{type(value).__name__}`."]
     parts = [f"### {name}", f"```text\n{_signature(name, value)}\n```", inspect.getdoc(value) or ""]
