@@ -1,1 +1,0 @@
-"""The former home of `shaping.apps`; gone with 0.3."""
