@@ -30,8 +30,9 @@ LINE: Final = 100  # columns of a signature that stays on one line
 NOTICE: Final = "<!-- Written by `python -m benchmarks.make_reference` from the code; a test compares. -->"
 
 VARIABLES: Final = {
-    "SHAPING": "`on` (default), `off` leaves every result alone, `observe` leaves it alone and measures",
-    "SHAPING_DEBUG": "`1` shows everything: the profile `debug`",
+    "SHAPING": "`on` (default); `off` passes every result as the tool sent it, secrets and `private` fields included; "
+    "`observe` does the same and measures",
+    "SHAPING_DEBUG": "`1` shows everything but secrets and `private` fields: the profile `debug`",
     "SHAPING_PROFILE": "the profile of every call of this process",
     "SHAPING_CONFIG": "the config file, instead of the one that is found",
     "SHAPING_LEDGER": "another file for the ledger, or `off`",
@@ -41,6 +42,11 @@ VARIABLES: Final = {
     "SHAPING_PROXY_HEADER_": "written by `shaping wrap`, with a number behind it: a header for a remote server",
     "SCALPEL_MCP_INFO": "`DEBUG` means the same as `SHAPING_DEBUG=1`",
     "NO_COLOR": "no colours and no progress bars",
+    "CLAUDE_CONFIG_DIR": "where Claude Code keeps its settings, for `shaping hook`",
+    "CODEX_HOME": "where Codex keeps its config, for `shaping wrap`",
+    "XDG_CONFIG_HOME": "the directory that holds your config directory, `shaping/`",
+    "XDG_DATA_HOME": "the same for your data: the ledger, and backups of wrapped files",
+    "XDG_CACHE_HOME": "the same for your cache: what was left out of answers, and OAuth tokens",
 }
 
 # One example a key; each is checked as a config by a test. A key below a tool stands under `tool_overrides`.

@@ -7,13 +7,14 @@ import json
 import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 from fastmcp.exceptions import ToolError
+
+from shaping.clients.files import CLIENTS
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -78,16 +79,19 @@ def test_an_http_api_is_listed_with_its_cost() -> None:
     assert "listPets" in shaping("serve", "--openapi", "examples/openapi/pets.json", "--list")
 
 
-@pytest.mark.parametrize("file", ["claude-code.mcp.json", "cursor.mcp.json", "gemini.settings.json", "vscode.mcp.json"])
-def test_a_clients_file_has_the_proxy_in_front_of_its_server(file: str) -> None:
-    read = json.loads((EXAMPLES / "clients" / file).read_text())
-    for server in (read.get("mcpServers") or read["servers"]).values():
-        assert [server["command"], *server["args"][:2]] == ["shaping", "proxy", "--"]
+@pytest.mark.parametrize("file", ["mcpServers.json", "vscode.json", "codex.toml", "opencode.json", "zed.json"])
+def test_a_clients_file_has_the_proxy_in_front_of_its_server(file: str, tmp_path: Path) -> None:
+    text = (EXAMPLES / "clients" / file).read_text()
+    (tmp_path / file).write_text(text)
+    assert "shaping" in text
+    shaping("unwrap", file, cwd=tmp_path)
+    assert "shaping" not in (tmp_path / file).read_text()
 
 
-def test_codex_has_the_proxy_in_front_of_its_server() -> None:
-    read = tomllib.loads((EXAMPLES / "clients" / "codex.config.toml").read_text())
-    assert read["mcp_servers"]["files"]["args"][:2] == ["proxy", "--"]
+def test_every_client_has_its_example() -> None:
+    listed = (EXAMPLES / "clients" / "README.md").read_text()
+    assert [name for name in CLIENTS if f"`{name}`" not in listed] == []
+    assert [path.name for path in (EXAMPLES / "clients").iterdir() if f"({path.name}" not in listed] == ["README.md"]
 
 
 def test_a_contract_is_kept_by_its_config_and_broken_by_another(tmp_path: Path) -> None:
