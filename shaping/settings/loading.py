@@ -20,7 +20,7 @@ from shaping.settings.files import is_allowed, is_present, stays_inside, user_di
 from shaping.settings.jsonc import ConfigDocument, ConfigError, ConfigProblem, one_of, suggestion_for
 from shaping.settings.model import Config, Request, StoreConfig
 from shaping.settings.plan import Plan, PlanRequest, compile_plan
-from shaping.settings.resolve import PROTECTIVE_CHOICES, ResolvedChoice, resolve
+from shaping.settings.resolve import ResolvedChoice, resolve
 from shaping.settings.sources import (
     ConfigSection,
     Given,
@@ -226,7 +226,7 @@ def _compiled(sources: Sources, warnings: tuple[ConfigProblem, ...]) -> LoadedCo
     conflicting = tuple(_conflicting_renames(loaded_config))
     if conflicting:
         raise ConfigError(conflicting)
-    return replace(loaded_config, warnings=(*warnings, *_choices_without_effect(loaded_config)))
+    return replace(loaded_config, warnings=tuple(warnings))
 
 
 def _check_or_raise(sources: Sources) -> tuple[ConfigProblem, ...]:
@@ -265,21 +265,6 @@ def _conflicting_renames(loaded_config: LoadedConfig) -> Iterator[ConfigProblem]
         except PathError as error:
             expected = f"rules that go together: {error.reason}"
             yield section.document.problem(section.keys, error.text, expected)
-
-
-def _choices_without_effect(loaded_config: LoadedConfig) -> Iterator[ConfigProblem]:
-    """Find choices without effect: for a tool that is not enabled, and default values that are not dropped."""
-    idle = {"enabled", "defaults"}
-    listing = ((name, section) for name, section in _overrides(loaded_config) if not idle.isdisjoint(section.choices))
-    for name, section in islice(listing, _MOST_COMPILED):
-        document, keys = section.document, section.keys
-        if section.choices.get("enabled") is False:
-            for choice in section.choices.keys() - PROTECTIVE_CHOICES - {"answers"}:
-                yield document.problem(
-                    (*keys, choice), None, "one of the two", says="has no effect beside enabled: false"
-                )
-        elif "defaults" in section.choices and not loaded_config.plan(name).empties.defaults:
-            yield document.problem((*keys, "defaults"), None, "exclude_default_values: true", says="has no effect")
 
 
 def _overrides(loaded_config: LoadedConfig) -> Iterator[tuple[str, ConfigSection]]:

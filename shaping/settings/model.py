@@ -169,7 +169,20 @@ RedactChoice: TypeAlias = Annotated[
 ]
 
 
-class _Pruning(_Model):
+class _Writing(_Model):
+    encoding: NotNull[Encoding] = None
+    """How data is written as text; `auto` takes the cheapest that is plain to read."""
+    max_tokens: Limit = None
+    """The most tokens a response may cost; null for no limit."""
+    max_items: Limit = None
+    """The most elements that are shown of any list, unless saying so costs more than all of it; null for no limit."""
+    max_string: Limit = None
+    """The most characters that are shown of any string; null for no limit."""
+    dialect: NotNull[Dialect] = None
+    """The wire form of the envelope; by default, lean in Python and none on MCP and for commands."""
+
+
+class _Pruning(_Writing):
     exclude_null_values: NotNull[Flag] = None
     """Drop members that are null."""
     exclude_empty_arrays: NotNull[Flag] = None
@@ -182,16 +195,6 @@ class _Pruning(_Model):
     """Which noise rules are on: a list of exactly those, or a map that switches some on or off."""
     envelope: NotNull[EnvelopeChoice] = None
     """Which optional members of the envelope are sent."""
-    encoding: NotNull[Encoding] = None
-    """How data is written as text; `auto` takes the cheapest that is plain to read."""
-    max_tokens: Limit = None
-    """The most tokens a response may cost; null for no limit."""
-    max_items: Limit = None
-    """The most elements that are shown of any list, unless saying so costs more than all of it; null for no limit."""
-    max_string: Limit = None
-    """The most characters that are shown of any string; null for no limit."""
-    dialect: NotNull[Dialect] = None
-    """The wire form of the envelope; by default, lean in Python and none on MCP and for commands."""
 
 
 class Profile(_Pruning):
@@ -363,20 +366,10 @@ class Config(ConfigFile):
     exit_codes: ExitTable
 
 
-class Request(_Model):
+class Request(_Writing):
     """What one call may ask for itself."""
 
     fields: NotNull[tuple[KeptPath, ...]] = None
     """The only fields to keep, as paths."""
-    max_tokens: Limit = None
-    """The most tokens that the response may cost."""
-    max_items: Limit = None
-    """The most elements that are shown of any list."""
-    max_string: Limit = None
-    """The most characters that are shown of any string."""
-    encoding: NotNull[Encoding] = None
-    """How data is written as text."""
-    dialect: NotNull[Dialect] = None
-    """The wire form of the envelope."""
     channels: NotNull[Channels] = None
     """Which MCP channels carry the result."""

@@ -149,12 +149,6 @@ def test_equal_patterns_that_match_one_tool_and_say_the_same_thing_are_a_warning
     assert warnings({"tool_overrides": tie}) == [f'$.tool_overrides["*hub"] {says}; {expected}']
 
 
-def test_default_values_that_nothing_drops_are_a_warning() -> None:
-    says = "$.tool_overrides.search.defaults has no effect; expected exclude_default_values: true."
-    assert warnings(override(defaults={"a": 1})) == [says]
-    assert warnings(override(defaults={"a": 1}, exclude_default_values=True)) == []
-
-
 @pytest.mark.parametrize(
     "overrides",
     [

@@ -14,7 +14,6 @@ from fastmcp import Client, FastMCP
 from fastmcp.client.transports import StdioTransport
 
 from shaping import Shaper, ShapingMiddleware, shape, using
-from shaping.settings import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,10 +167,6 @@ def test_a_document_is_printed_as_it_is(command: Any, tmp_path: Path) -> None:
     assert command("shape", "row.json", "--tool", "rows").stdout == f"{text}\n"
 
 
-def test_what_has_no_effect_is_told_and_explained(command: Any) -> None:
-    warning = '$.tool_overrides["*"].max_items has no effect beside enabled: false; expected one of the two.'
-    assert [str(found) for found in load({"tool_overrides": {"*": {"enabled": False, "max_items": 1}}}).warnings] == [
-        warning
-    ]
+def test_it_is_explained(command: Any) -> None:
     explained = command("explain", "--tool", "rows").stdout.splitlines()
     assert ["enabled", "false", "tool", "override", "*", "(off.json:1)"] in [line.split() for line in explained]

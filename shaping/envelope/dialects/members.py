@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, get_args
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 from shaping.envelope.model import COMMON, CommonMeta, Envelope, EnvelopeError, UpgradeHint, may_redirect
 from shaping.errors import ErrorDetail, registry
 from shaping.errors.codes import LEAN, LEAN_COARSE
-from shaping.errors.detail import Phase, Redirect
+from shaping.errors.detail import Redirect
 from shaping.response import TOOL_WARNING, Listed, MemberChoice, Omission, Warned
 
 LONGEST_WAIT = 10.0**9  # seconds; a larger number, or NaN, is not a duration
@@ -68,46 +68,22 @@ def lenient_error(wire: Any) -> ErrorDetail | None:
         return None
     if not isinstance(wire, Mapping):
         return ErrorDetail(code="INTERNAL_ERROR", message=str(wire)[:_LONGEST_MESSAGE])
-    error = read_error(wire)
-    retryable, retry_after = error.get("retryable"), error.get("retry_after")
-    wait = retry_after if isinstance(retry_after, int | float) and not isinstance(retry_after, bool) else -1
-    return ErrorDetail(
-        code=_text(error, "code") or "INTERNAL_ERROR",
-        message=_text(error, "message") or "",
-        hint=_text(error, "hint"),
-        retryable=retryable if isinstance(retryable, bool) else None,
-        http=error["http"] if type(error.get("http")) is int else None,
-        retry_after=wait if 0 <= wait <= LONGEST_WAIT else None,
-        phase=error["phase"] if error.get("phase") in get_args(Phase) else None,
-        next_actions=tuple(action for action in _items(error.get("next_actions")) if isinstance(action, str)),
-        similar=tuple(_items(error.get("similar"))),
-        details=_with_text_keys(error.get("details")),
-        detail=_text(error, "detail"),
-        redirect=_redirect(error.get("redirect")),
-        docs_url=_text(error, "docs_url"),
-        extensions=error.get("extensions"),
-    )
-
-
-def _redirect(wire: Any) -> Redirect | None:
-    """Read a redirect that names a command; without `permanent` it is for this call only."""
-    command = wire.get("command") if isinstance(wire, Mapping) else None
-    if not isinstance(command, str) or not command.strip():
-        return None
-    return Redirect(command=command, permanent=wire.get("permanent") is True, reason=_text(wire, "reason"))
-
-
-def _text(wire: Mapping[str, Any], name: str) -> str | None:
-    value = wire.get(name)
-    return value if isinstance(value, str) and value else None
-
-
-def _items(value: Any) -> Iterable[Any]:
-    return value if isinstance(value, (list, tuple)) else ()
-
-
-def _with_text_keys(value: Any) -> dict[str, Any] | None:
-    return {str(key): item for key, item in value.items()} if isinstance(value, Mapping) else None
+    read = {name: tuple(value) if isinstance(value, list) else value for name, value in read_error(wire).items()}
+    error = {"code": "INTERNAL_ERROR", "message": "", **read}
+    wait = error.get("retry_after")
+    if not isinstance(wait, int | float) or not 0 <= wait <= LONGEST_WAIT:
+        error.pop("retry_after", None)
+    if isinstance(error.get("details"), Mapping):
+        error["details"] = {str(key): item for key, item in error["details"].items()}
+    if isinstance(error.get("redirect"), Mapping):  # without `permanent` it is for this call only
+        error["redirect"] = {**error["redirect"], "permanent": error["redirect"].get("permanent") is True}
+        if not str(error["redirect"].get("command") or "").strip():
+            del error["redirect"]
+    try:
+        return ErrorDetail.model_validate(error, strict=True)
+    except ValidationError as problem:
+        wrong = {str(found["loc"][0]) if found["loc"] else "retry_after" for found in problem.errors()}
+        return lenient_error({name: value for name, value in error.items() if name not in wrong})
 
 
 def lean_code(code: str) -> str:

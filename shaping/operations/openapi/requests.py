@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,13 +26,6 @@ COMBINED = frozenset({"allOf", "anyOf", "oneOf", "not", "if", "patternProperties
 FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 # Best first; of the rest, whatever comes first.
 PREFERRED = ("application/json", "application/merge-patch+json", "*/*", FORM, MULTIPART)
-_FILE_OBJECT = {name: {"type": "string"} for name in ("base64", "filename", "content_type")}
-FILE = {
-    "anyOf": [
-        {"type": "string", "description": "the content, as text"},
-        {"type": "object", "properties": _FILE_OBJECT, "required": ["base64"], "additionalProperties": False},
-    ]
-}
 
 
 def is_json(kind: str) -> bool:
@@ -84,9 +75,6 @@ class Body:
     def _part(self, name: str, item: Any) -> tuple[str | None, bytes] | tuple[str | None, bytes, str]:
         """Return one part of a form: a file as a file, an object as JSON."""
         if _is_file(self.properties.get(name)):
-            if isinstance(item, Mapping) and "base64" in item:
-                kind = str(item.get("content_type") or "application/octet-stream")
-                return (str(item.get("filename") or name), _decoded(name, item["base64"]), kind)
             return (name, scalar_text(item).encode(), "application/octet-stream")
         if isinstance(item, (Mapping, list)):
             return (None, orjson.dumps(item), "application/json")
@@ -209,9 +197,7 @@ def _body(document: OpenApiDocument, schemas: SchemaConverter, node: Any) -> Bod
     return Body(
         "application/json" if key == "*/*" else key,
         schema,
-        {name: _member(schemas.part(part), key) for name, part in members.items()}
-        if isinstance(members, Mapping)
-        else {},
+        {name: schemas.part(part) for name, part in members.items()} if isinstance(members, Mapping) else {},
         tuple(name for name in plain.get("required") or () if isinstance(name, str)),
         request.get("required") is True,
         has_members
@@ -225,13 +211,6 @@ def _body(document: OpenApiDocument, schemas: SchemaConverter, node: Any) -> Bod
     )
 
 
-def _member(schema: Any, media_type: str) -> Any:
-    """Return the schema of one member; a file may also come as base64."""
-    if media_type != MULTIPART or not _is_file(schema):
-        return schema
-    return {**schema, "items": FILE} if "items" in schema else FILE
-
-
 def _members(value: Any) -> Iterable[tuple[str, Any]]:
     return value.items() if isinstance(value, Mapping) else [("value", value)]
 
@@ -243,18 +222,11 @@ def _items(value: Any) -> Iterable[tuple[str, Any]]:
     ]
 
 
-def _decoded(name: str, text: Any) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, TypeError, ValueError):
-        raise ToolError("BAD_ARGUMENT", f"{name}.base64 is not base64", phase="validation") from None
-
-
 def _is_file(schema: Any) -> bool:
     """Whether a member is a file, or a list of them."""
     if not isinstance(schema, dict):
         return False
-    if schema is FILE or schema.get("format") in {"binary", "byte"} or "contentMediaType" in schema:
+    if schema.get("format") in {"binary", "byte"} or "contentMediaType" in schema:
         return True
     return _is_file(schema.get("items"))
 
