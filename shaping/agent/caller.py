@@ -6,7 +6,7 @@ import asyncio
 import functools
 import inspect
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,6 +19,7 @@ from shaping.agent.interpret import (
     AcquireCredentials,
     Decision,
     FollowRedirect,
+    Form,
     GiveUp,
     Malformed,
     NextPage,
@@ -32,10 +33,8 @@ from shaping.errors import ToolError, registry
 from shaping.settings.files import replace_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from os import PathLike
 
-    from shaping.agent.interpret import Form
     from shaping.errors.codes import ExitTable
 
 

@@ -18,17 +18,15 @@ from rich.table import Table
 
 from shaping import Shaper
 from shaping.cli.output import CONFIG, Answer, check_profiles, columns, stopped
-from shaping.cli.payloads import SUFFIXES, read_bytes, read_payloads
+from shaping.cli.payloads import SUFFIXES, Payload, read_bytes, read_payloads
 from shaping.clients import find_client
 from shaping.response import counted
 from shaping.tokens import CountingError, TokenCount, UnknownTokenizerError, counter, multipliers
-from shaping.tokens.savings import add_up, by_field as fields_of
+from shaping.tokens.savings import FieldCost, add_up, by_field as fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from shaping.cli.payloads import Payload
-    from shaping.tokens.savings import FieldCost
 
 _NARROWEST: Final = 76  # columns
 

@@ -15,7 +15,7 @@ from shaping.errors import ToolError
 from shaping.ledger import LedgerDatabase
 from shaping.page.data import own_choices, plain, readable, sources
 from shaping.response import counted, did_you_mean, nearest
-from shaping.settings import bundled, load
+from shaping.settings import LoadedConfig, ResolvedChoice, bundled, load
 from shaping.settings.check import contract_problems
 from shaping.settings.context import checked_environment, environment_profile
 from shaping.settings.files import allow as record, config_places, find, forget, is_in_tree, ledger_path, refuse_links
@@ -26,7 +26,6 @@ from shaping.settings.sources import Origin, is_bundled, server_presets
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from shaping.settings import LoadedConfig, ResolvedChoice
 
 # Choices by which something is missing from an answer, shown even where they are as bundled.
 _LEAVES_OUT: Final = frozenset(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from shaping.cli.output import Answer, need_posix, stopped
 from shaping.cli.proxy import need_extra, quiet_logs
 from shaping.clients.wrap import started
-from shaping.proxy.router import RequestError
+from shaping.proxy.router import Requester, RequestError
 from shaping.proxy.upstream import ServerUnavailableError
 from shaping.response import cut_end
 from shaping.settings.files import bundled_path
@@ -21,7 +21,6 @@ from shaping.tokens import exact
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shaping.proxy.router import Requester
 
 SERVER: Final = [sys.executable, "-P", "-m", "shaping.cli.demo_server"]  # -P: nothing is imported from the working tree
 PROXY: Final = [sys.executable, "-P", "-m", "shaping", "proxy", "--"]

@@ -13,7 +13,7 @@ from shaping.cli.output import Answer, columns, quiet, reading_progress, stopped
 from shaping.learning.statistics import TrafficStatistics
 from shaping.learning.suggest import EMPTY, suggest, with_suggestions
 from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, Usage, pieces, read_piece
-from shaping.learning.transcripts import FORMATS, find_transcripts, replay
+from shaping.learning.transcripts import FORMATS, ToolReplay, find_transcripts, replay
 from shaping.mcp.sessions import EXPAND
 from shaping.redaction import scrub
 from shaping.response import counted
@@ -22,7 +22,6 @@ from shaping.shaper import Shaper
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from shaping.learning.transcripts import ToolReplay
     from shaping.ledger.prices import Price
 
 RECORDINGS = typer.Argument(metavar="DIR", help="A folder of recordings to read instead of your clients' sessions.")

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import orjson
 import typer
@@ -18,13 +18,10 @@ from shaping.commands.storage import read_stream, streams_of
 from shaping.ledger import record_text
 from shaping.parsers import parse_to_ask
 from shaping.present.expansion import present_rows
-from shaping.response import TOOL_WARNING, counted
+from shaping.response import TOOL_WARNING, Shaped, counted
 from shaping.settings import Overrides
 from shaping.shaper import Shaper
 from shaping.store.sql import Database
-
-if TYPE_CHECKING:
-    from shaping.response import Shaped
 
 REF = typer.Argument(metavar="REF", help="The ref that the answer gave.")
 PATH = typer.Argument(

@@ -19,24 +19,19 @@ from rich.table import Table
 from rich.text import Text
 
 from shaping.cli.output import CONFIG, Answer, columns, free_address, page_address, stopped
-from shaping.ledger import LedgerDatabase, LedgerError, add_up
+from shaping.ledger import LedgerDatabase, LedgerEntry, LedgerError, Totals, add_up
 from shaping.ledger.entries import GROUPS, group
-from shaping.ledger.prices import PriceError, load_prices
-from shaping.ledger.texts import REASONS, find_texts, marked_lines
+from shaping.ledger.prices import Price, PriceError, load_prices
+from shaping.ledger.texts import REASONS, CallTexts, find_texts, marked_lines
 from shaping.page.data import PageSource, ShownCall
 from shaping.page.html import GONE, calls_document, document
 from shaping.response import counted
 from shaping.settings import load
 from shaping.settings.files import ledger_path, write_file
-from shaping.store import open_store
+from shaping.store import Store, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from shaping.ledger import LedgerEntry, Totals
-    from shaping.ledger.prices import Price
-    from shaping.ledger.texts import CallTexts
-    from shaping.store import Store
 
 
 LEDGER = typer.Option("--ledger", metavar="FILE", help="Read another ledger than the user's own.")

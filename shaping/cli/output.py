@@ -20,13 +20,12 @@ import orjson
 import typer
 
 from shaping.envelope import command_envelope, exit_code_for
-from shaping.errors import ToolError, from_exit_code, make_error
+from shaping.errors import ErrorDetail, ToolError, from_exit_code, make_error
 from shaping.settings import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from shaping.errors import ErrorDetail
 
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 CONFIG = typer.Option(

@@ -17,11 +17,10 @@ import typer
 from shaping.cli.output import free_address, need_posix, page_address, stopped
 from shaping.proxy.child import command_server
 from shaping.proxy.configured import ServersError, address_of, combined_server, headers_of, listed_servers, url_server
-from shaping.proxy.serving import Options, UnknownProfileError, run_relay, run_stdio
+from shaping.proxy.serving import Loading, Options, UnknownProfileError, run_relay, run_stdio
 from shaping.settings.jsonc import JsoncError
 
 if TYPE_CHECKING:
-    from shaping.proxy.serving import Loading
     from shaping.proxy.upstream import ServerFactory
 
 _SHORTEST_TOKEN = 16  # characters

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -14,12 +14,9 @@ from shaping.cli.output import CONFIG, Answer, free_address, stopped
 from shaping.learning.record import Recorder
 from shaping.operations.openapi import Auth, DocumentError, HttpConfig, from_openapi_file, from_openapi_url
 from shaping.operations.registry import RegistrationError, Registry, scan
-from shaping.operations.spec import OperationFilter, TooManyError, listing_tokens, select_operations
+from shaping.operations.spec import OperationFilter, Spec, TooManyError, listing_tokens, select_operations
 from shaping.response import counted
 from shaping.shaper import Shaper
-
-if TYPE_CHECKING:
-    from shaping.operations.spec import Spec
 
 OPENAPI = typer.Option(
     metavar="DOCUMENT", help="An OpenAPI document, 3.0 or 3.1, JSON or YAML: a file or an address; may be repeated."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from shaping import Shaper, using
+from shaping import Shaped, Shaper, using
 from shaping.cleaning import unmatched
 from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, PROFILE, Answer, check_profiles, stopped
 from shaping.cli.payloads import Payload, read_bytes
@@ -19,14 +19,12 @@ from shaping.parsers.json import read_json
 from shaping.present import Presented
 from shaping.present.notices import missing, noise_notice
 from shaping.response import Warned, counted
-from shaping.settings import ConfigError, Overrides
+from shaping.settings import ConfigError, Overrides, Plan, Surface
 from shaping.tokens import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from shaping import Shaped
-    from shaping.settings import Plan, Surface
 
 # Problems of the config or the call were logged when it was read.
 _LOGGED = frozenset({"BAD_CONFIG", "BAD_REQUEST"})

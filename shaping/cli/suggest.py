@@ -11,7 +11,7 @@ import typer
 from shaping.cli.output import JSON, Answer, columns, quiet, reading_progress, stopped
 from shaping.learning.drift import Baseline, baseline_path
 from shaping.learning.statistics import read_traffic
-from shaping.learning.suggest import EMPTY, suggest as suggested, with_suggestions
+from shaping.learning.suggest import EMPTY, ToolSuggestion, suggest as suggested, with_suggestions
 from shaping.learning.traffic import TrafficError
 from shaping.settings import bundled, load
 from shaping.settings.files import write_file
@@ -20,7 +20,6 @@ from shaping.settings.jsonc import read_text
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from shaping.learning.suggest import ToolSuggestion
 
 TRAFFIC = typer.Argument(metavar="TRAFFIC", help="A folder that `--record` wrote, or one file of it.", exists=True)
 OUTPUT = typer.Option(

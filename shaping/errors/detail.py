@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from time import time
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict, Unpack
+from typing import Any, Literal, Self, TypeAlias, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from shaping.errors.codes import EXIT_TABLES, ExitTable, registry
+from shaping.errors.codes import EXIT_TABLES, CodeDefinition, ExitTable, registry
 from shaping.redaction import redact
 from shaping.redaction.redact import rules_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from shaping.errors.codes import CodeDefinition
-
 
 Phase: TypeAlias = Literal["validation", "execution", "cleanup"]
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from pydantic_core.core_schema import ErrorType
 
 from shaping.errors.codes import registry
-from shaping.errors.detail import ToolError, code_for_exit, http_error, make_error
+from shaping.errors.detail import ErrorDetail, ToolError, code_for_exit, http_error, make_error
 from shaping.redaction import scrub
 from shaping.response import counted, nearest
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pydantic_core import ErrorDetails
-
-    from shaping.errors.detail import ErrorDetail
 
 
 _SHOWN = 5  # in the message; all of them are in the details

@@ -21,6 +21,7 @@ from shaping.operations.transports import (
     Listener,
     Requested,
     Responded,
+    Transport,
     log,
     write_event,
 )
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from shaping.operations.execute import Identity
     from shaping.operations.registry import Registry
-    from shaping.operations.transports import Transport
 
 REPLY_SECONDS = 5.0  # for handing an answer over while this side is being stopped
 ABORT_SECONDS = 1.0  # for telling the other side that nobody waits any more

@@ -19,10 +19,10 @@ from starlette.middleware import Middleware
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from shaping.envelope import local_envelope
+from shaping.envelope import Envelope, local_envelope
 from shaping.errors import ToolError, from_exception, nearest
-from shaping.operations.execute import resolve_identity
-from shaping.operations.spec import tool_definition
+from shaping.operations.execute import Identity, IdentityResult, resolve_identity
+from shaping.operations.spec import Spec, tool_definition
 from shaping.proxy.guards import HostGuard
 
 if TYPE_CHECKING:
@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from shaping.envelope import Envelope
-    from shaping.operations.execute import Identity, IdentityResult
     from shaping.operations.registry import Registry
-    from shaping.operations.spec import Spec
     from shaping.response import Shaped
 
 log = logging.getLogger("shaping")

@@ -12,20 +12,17 @@ from fastmcp.tools.base import Tool, ToolResult
 from mcp_types import TextContent, ToolAnnotations
 from pydantic import Field
 
-from shaping.errors import ToolError
+from shaping.errors import ErrorDetail, ToolError
 from shaping.mcp.fastmcp import ShapingMiddleware
-from shaping.operations.execute import resolve_identity
-from shaping.operations.spec import tool_definition
+from shaping.operations.execute import IdentityResult, resolve_identity
+from shaping.operations.spec import Spec, tool_definition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from shaping.envelope import Envelope
-    from shaping.errors import ErrorDetail
     from shaping.learning.record import Recorder
-    from shaping.operations.execute import IdentityResult
     from shaping.operations.registry import Registry
-    from shaping.operations.spec import Spec
 
 log = logging.getLogger("shaping")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,11 +12,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from shaping.envelope import local_envelope, unwrap
+from shaping.envelope import Envelope, local_envelope, unwrap
 from shaping.errors import ToolError, nearest
 from shaping.operations.execute import (
     Context,
     Env,
+    Handler,
+    Identity,
     PreparedCall,
     PreparedHandler,
     Trust,
@@ -29,11 +31,7 @@ from shaping.operations.spec import Operation, Spec, check_spec, make_spec
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection, Iterable
     from importlib.resources.abc import Traversable
-
-    from shaping.envelope import Envelope
-    from shaping.operations.execute import Handler, Identity
 
 
 @dataclass(frozen=True, slots=True)

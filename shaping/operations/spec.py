@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import re
 from collections import Counter
-from collections.abc import AsyncIterable, Callable, Mapping
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import orjson
 from pydantic import ConfigDict, create_model
@@ -18,9 +18,6 @@ from shaping.operations.execute import Access, Context
 from shaping.operations.schemas import JsonSchema, OperationSchema, schema_of
 from shaping.response import did_you_mean, nearest
 from shaping.tokens import cheap, count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 OperationType: TypeAlias = Literal[
     "command",  # changes state

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, TypeAlias
 
 import anyio
@@ -16,7 +16,6 @@ from shaping.response import import_extra
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-    from contextlib import AbstractAsyncContextManager
 
     from anyio.abc import TaskStatus
     from anyio.streams.memory import MemoryObjectSendStream

@@ -14,14 +14,13 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from shaping.proxy.spawn import signal_group, spawn
-from shaping.proxy.upstream import START_SECONDS, Upstream
+from shaping.proxy.upstream import START_SECONDS, Log, ServerFactory, Upstream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
     from subprocess import Popen
 
     from shaping.proxy.messages import Message
-    from shaping.proxy.upstream import Log, ServerFactory
 
 
 # Closing its input asks a server to leave; clients give us two seconds for the whole way to its end.

@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, Any
 from shaping.clients.wrap import HEADER_VARIABLE, has_credentials, server_entries, unwrap, wants_sign_in
 from shaping.errors import make_error
 from shaping.proxy.child import command_server
-from shaping.proxy.upstream import START_SECONDS, ServerUnavailableError, Upstream
+from shaping.proxy.upstream import (
+    START_SECONDS,
+    Log,
+    ServerFactory,
+    ServerUnavailableError,
+    Upstream,
+    UpstreamTransport,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from shaping.proxy.router import Router
-    from shaping.proxy.upstream import Log, ServerFactory, UpstreamTransport
 
 _UNFILLED = re.compile(r"\$\{([\w:.-]+)\}")
 _VARIABLE = re.compile(r"\$\{(?:env:)?(\w+)(?::-([^}]*))?\}")

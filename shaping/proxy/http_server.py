@@ -20,7 +20,7 @@ from shaping.ledger.writer import CONTENT_TYPE
 from shaping.proxy.guards import BearerGuard, HostGuard
 from shaping.proxy.http_session import HttpSession
 from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error, read
-from shaping.proxy.serving import to_the_end
+from shaping.proxy.serving import Loading, to_the_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from shaping.proxy.router import Router
-    from shaping.proxy.serving import Loading
     from shaping.proxy.upstream import Upstream
 
 

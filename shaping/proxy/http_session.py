@@ -9,13 +9,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from shaping.proxy.messages import write
+from shaping.proxy.messages import Message, write
 from shaping.proxy.relay import Relay
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from shaping.proxy.messages import Message
     from shaping.proxy.router import Router
     from shaping.proxy.serving import Loading
     from shaping.proxy.upstream import Upstream

@@ -28,7 +28,7 @@ from shaping.proxy.messages import (
     write,
 )
 from shaping.proxy.outage import told
-from shaping.proxy.upstream import HANDSHAKE, BackgroundTasks
+from shaping.proxy.upstream import HANDSHAKE, BackgroundTasks, Upstream
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from shaping.mcp.sessions import Session, ToolListNotifier
     from shaping.proxy.router import Router
     from shaping.proxy.serving import Loading
-    from shaping.proxy.upstream import Upstream
 
 logger = logging.getLogger("shaping")
 

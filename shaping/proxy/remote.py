@@ -14,14 +14,13 @@ from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value, mcp_pa
 
 from shaping.proxy import outage
 from shaping.proxy.messages import PROTOCOL_VERSION, Message, read, write
-from shaping.proxy.upstream import BackgroundTasks, ServerUnavailableError
+from shaping.proxy.upstream import BackgroundTasks, ServerUnavailableError, Upstream
 from shaping.redaction.engine import random
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from shaping.errors import ErrorDetail
-    from shaping.proxy.upstream import Upstream
 
 _SSE_PATH = re.compile(r"/sse/?(\?|$)")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from shaping.proxy import outage
 from shaping.proxy.messages import METHOD_NOT_FOUND, PROTOCOL_VERSION, Message, answer, error, write
-from shaping.proxy.upstream import BackgroundTasks, ServerUnavailableError, Upstream
+from shaping.proxy.upstream import BackgroundTasks, Receiver, ServerUnavailableError, Upstream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from shaping.errors import ErrorDetail
-    from shaping.proxy.upstream import Receiver
 
 
 logger = logging.getLogger("shaping")

@@ -14,8 +14,8 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from shaping.proxy.child import claim_standard_streams, command_server, open_reader, open_writer
-from shaping.proxy.messages import UnusableConfigError, without_secrets
+from shaping.proxy.child import PipeReader, claim_standard_streams, command_server, open_reader, open_writer
+from shaping.proxy.messages import Message, UnusableConfigError, without_secrets
 from shaping.proxy.relay import Relay
 from shaping.proxy.spawn import signal_group
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from shaping.ledger import Ledger
     from shaping.mcp.messages import MessageShaper
-    from shaping.proxy.child import PipeReader
-    from shaping.proxy.messages import Message
     from shaping.proxy.router import Router
     from shaping.proxy.upstream import Upstream
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from shaping.errors import ErrorDetail
 
-    # Prints a line of the log of the server with a name.
-    Log: TypeAlias = Callable[[str, bytes], None]
-    ServerFactory: TypeAlias = Callable[[Log], "Upstream"]
+
+Log: TypeAlias = "Callable[[str, bytes], None]"  # prints a line of the log of the server with a name
+ServerFactory: TypeAlias = "Callable[[Log], Upstream]"
 
 logger = logging.getLogger("shaping")
 _LARGE_LINE = 256 * 1024  # bytes: a longer line is read on another thread

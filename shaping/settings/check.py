@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any
@@ -12,20 +12,15 @@ from pydantic import BaseModel, ValidationError
 
 from shaping.errors import registry
 from shaping.settings import model
-from shaping.settings.jsonc import ConfigProblem, Keys, one_of, suggestion_for
+from shaping.settings.jsonc import ConfigDocument, ConfigProblem, Keys, one_of, suggestion_for
 from shaping.settings.model import ConfigFile, Profile
 from shaping.settings.plan import LIMITS
 from shaping.settings.resolve import is_pattern, overlap
-from shaping.settings.sources import ConfigSection
+from shaping.settings.sources import ConfigSection, Profiles, Sources
 from shaping.tokens.counters import is_known, tokenizers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from pydantic_core import ErrorDetails
-
-    from shaping.settings.jsonc import ConfigDocument
-    from shaping.settings.sources import Profiles, Sources
 
 
 _EXPECTED = {

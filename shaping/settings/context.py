@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, replace
@@ -17,7 +17,6 @@ from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, short_nam
 from shaping.settings.plan import Overrides
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
     from os import PathLike
 
     from shaping.settings import LoadedConfig, Plan, Surface

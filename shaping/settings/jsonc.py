@@ -10,21 +10,15 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import orjson
 
-from shaping.response import cut_end, nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from shaping.response import Json
-
+from shaping.response import Json, cut_end, nearest
 
 Keys: TypeAlias = tuple[str | int, ...]  # the path of a value in a JSON document, from its root
 

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from shaping.settings.files import allowed_file, config_places, is_allowed, is_present
 from shaping.settings.jsonc import END_OF_FILE, READABLE, ConfigError, ConfigProblem, report, unreadable
-from shaping.settings.loading import load, with_users
+from shaping.settings.loading import LoadedConfig, load, with_users
 
 if TYPE_CHECKING:
-    from shaping.settings.loading import LoadedConfig
     from shaping.settings.sources import Given
 
 Signature: TypeAlias = "tuple[tuple[str, int, int, int, int], ...]"

@@ -6,36 +6,31 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from shaping.paths import PathError
 from shaping.settings.check import check, missing_encoder, validate
 from shaping.settings.files import is_allowed, is_present, stays_inside, user_directory
 from shaping.settings.jsonc import ConfigDocument, ConfigError, ConfigProblem, one_of, suggestion_for
 from shaping.settings.model import Config, Request, StoreConfig
-from shaping.settings.plan import Plan, PlanRequest, compile_plan
+from shaping.settings.plan import Overrides, Plan, PlanRequest, Surface, compile_plan
 from shaping.settings.resolve import ResolvedChoice, resolve
 from shaping.settings.sources import (
     ConfigSection,
     Given,
+    Sources,
     narrow,
     presets_for,
     presets_for_server,
     protect,
     read_sources,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from shaping.settings.plan import Overrides, Surface
-    from shaping.settings.sources import Sources
 
 _THE_CALL = "the call"
 

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from shaping.parsers import FORMATS
-from shaping.paths import compile_fields, restoring_plan
+from shaping.paths import FieldPlan, compile_fields, restoring_plan
 from shaping.paths.rules import renamed_path
-from shaping.response import MemberChoice
+from shaping.response import Dialect, Json, MemberChoice
 from shaping.values.opening import open_closed, open_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from shaping.paths import FieldPlan
-    from shaping.response import Dialect, Json
     from shaping.settings.model import Channels, Encoding, OmissionsMode, Overflow
     from shaping.settings.resolve import ResolvedChoice
 

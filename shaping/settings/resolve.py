@@ -18,15 +18,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from shaping.parsers import FORMATS
 from shaping.settings.model import EnvelopeMember, NoiseRule
-from shaping.settings.plan import LIMITS, Overrides, Redact
-from shaping.settings.sources import ConfigSection, Origin
+from shaping.settings.plan import LIMITS, Overrides, PlanRequest, Redact
+from shaping.settings.sources import ConfigSection, Origin, Profiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from shaping.settings.jsonc import ConfigDocument
-    from shaping.settings.plan import PlanRequest
-    from shaping.settings.sources import Profiles
 
 _TOKEN = re.compile(r"\*+|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from shaping.settings.files import bundled_path, find, is_allowed, is_in_tree
 from shaping.settings.jsonc import (
@@ -23,13 +23,7 @@ from shaping.settings.jsonc import (
     suggestion_for,
 )
 from shaping.settings.model import Profile
-from shaping.settings.plan import LIMITS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-
-    from shaping.settings.jsonc import ConfigDocument
-    from shaping.settings.plan import Surface
+from shaping.settings.plan import LIMITS, Surface
 
 
 @dataclass(frozen=True, slots=True)

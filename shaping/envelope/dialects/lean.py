@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shaping.envelope.dialects import members
 from shaping.envelope.model import Envelope, EnvelopeError
-from shaping.errors import registry
-
-if TYPE_CHECKING:
-    from shaping.errors import ErrorDetail
+from shaping.errors import ErrorDetail, registry
 
 # Members of an error that the contract does not have, written where they are set.
 _ERROR_EXTRAS = tuple(name for name in members.ERROR if name not in {"code", "message", "details", "http"})

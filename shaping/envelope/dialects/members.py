@@ -69,7 +69,7 @@ def lenient_error(wire: Any) -> ErrorDetail | None:
     if not isinstance(wire, Mapping):
         return ErrorDetail(code="INTERNAL_ERROR", message=str(wire)[:_LONGEST_MESSAGE])
     read = {name: tuple(value) if isinstance(value, list) else value for name, value in read_error(wire).items()}
-    error = {"code": "INTERNAL_ERROR", "message": "", **read}
+    error: dict[str, Any] = {"code": "INTERNAL_ERROR", "message": "", **read}
     wait = error.get("retry_after")
     if not isinstance(wait, int | float) or not 0 <= wait <= LONGEST_WAIT:
         error.pop("retry_after", None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ from shaping.operations.openapi.requests import is_json, read_inputs
 from shaping.operations.spec import READING_METHODS, Spec, make_spec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from os import PathLike
 
 __all__ = [

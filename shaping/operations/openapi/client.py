@@ -15,7 +15,7 @@ from anyio.lowlevel import current_token
 from shaping.envelope import Envelope, http_envelope
 from shaping.errors import ToolError, from_status, make_error
 from shaping.errors.detail import message_in
-from shaping.operations.openapi.requests import in_header, in_path, in_query, is_json
+from shaping.operations.openapi.requests import OperationInputs, in_header, in_path, in_query, is_json
 from shaping.parsers.json import read_json, read_json_or_text
 from shaping.response import import_extra
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from httpx_sse import ServerSentEvent
 
     from shaping.operations.execute import Context
-    from shaping.operations.openapi.requests import OperationInputs
 
 
 MAX_REDIRECTS = 5

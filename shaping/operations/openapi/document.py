@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,6 @@ import yaml
 from shaping.paths.schema import pointed
 
 if TYPE_CHECKING:
-    from collections.abc import Container
     from os import PathLike
 
 

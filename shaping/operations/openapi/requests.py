@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -13,8 +13,6 @@ import orjson
 from shaping.errors import ToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from shaping.operations.openapi.document import OpenApiDocument, SchemaConverter
 
 PATH_PARAMETER = re.compile(r"\{([^{}]+)\}")
