@@ -221,7 +221,7 @@ class LabelledValues:
         return [self.replace(cell, (*place, at)) if at > label else cell for at, cell in enumerate(item)]
 
     def _behind_labels(self, value: list[Any], place: Place) -> list[Any]:
-        """Replace what follows a label in a list of names and values in turn, and the lines below a line of names."""
+        """Replace what follows a label in a list of names and values in turn."""
         taken: set[int] = set()
         for at, item in enumerate(value[:-1]):
             if type(item) is dict:
@@ -231,26 +231,11 @@ class LabelledValues:
                 in_turn = at % 2 == 0 and len(value) % 2 == 0
                 if in_turn or type(value[at + 1]) in (int, float) or item.rstrip().endswith((":", "=")):
                     taken.add(at + 1)
-            elif type(item) is str and at < _HEADER_ROWS and (is_row := self._line_of_names(item)):
-                taken.update(below for below in range(at + 1, len(value)) if is_row(value[below]))
         return (
             [self._blank(item, (*place, at)) if at in taken else item for at, item in enumerate(value)]
             if taken
             else value
         )
-
-    def _line_of_names(self, line: str) -> Callable[[Any], bool] | None:
-        """Return the test whether another line has as many cells as this one, where a cell of this one is private."""
-        if len(line) >= 20 * _LONGEST_NAME or line.lstrip()[:1] in ("{", "["):  # JSON holds its own names
-            return None
-        for delimiter in (*_DELIMITERS, None):  # None: any white space
-            cells = line.split(delimiter)
-            if len(cells) > 1 and any(map(self._is_name, cells)):
-                width = len(cells)
-                if delimiter is not None:
-                    return lambda other: type(other) is str and delimiter in other
-                return lambda other: type(other) is str and len(other.split()) == width
-        return None
 
     def _below(self, value: Any, headers: _OpenHeaders, place: Place, depth: int, *, nested: bool = False) -> Any:
         """Replace the cells of the private columns in every table below a value."""

@@ -145,11 +145,13 @@ class StringFilter:
 
     def _elements(self, value: list[Any], state: State, keys: Keys) -> list[Any]:
         out: list[Any] | None = None
-        texts = len(self.notes)  # that were withheld: what belongs to such a text may stand behind it
+        texts = len(self.notes)
         for index, item in enumerate(value):
             kind = type(item)
+            if kind in _NESTS:
+                texts = len(self.notes)
+            # What belongs to a text that was withheld may stand behind it, up to what is data.
             behind = self.withhold and len(self.notes) > texts and kind not in _NESTS
-            texts = len(self.notes)
             if not behind and kind not in _NESTS and (kind is not str or not self._is_worth_a_look(item)):
                 continue
             new = self._held(item, (*keys, None)) if behind else self.run(item, state, (*keys, None))

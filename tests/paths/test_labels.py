@@ -238,7 +238,7 @@ def test_a_text_inside_data_that_names_a_private_field_is_withheld_and_what_stan
     }
     texts = {"steps": ["his salary is", HELD, "then", {"a": "at a salary of"}, str(HELD), "and"]}
     shaped = Shaper(CONFIG).shape(texts, tool="t", profile="debug")
-    assert shaped.data == {"steps": [held, None, "then", {"a": held}, "[private]", "and"]}
+    assert shaped.data == {"steps": [held, None, "[private]", {"a": held}, "[private]", "[private]"]}
     assert Shaper(CONFIG).shape(shaped.data, tool="t", profile="debug").data == shaped.data
     assert {warned.message for warned in shaped.warnings} == {
         "a text names the field 'salary' and cannot be read as data; it is withheld"
