@@ -18,6 +18,7 @@ from shaping.parsers.json import write_json
 from shaping.paths import compile_fields
 from shaping.paths.strings import base64_text
 from shaping.redaction import redact, scrub
+from shaping.redaction.contexts import open_from
 from shaping.redaction.redact import rules_for
 
 if TYPE_CHECKING:
@@ -102,6 +103,7 @@ _SUBSCHEMAS = frozenset(
     {"items", "prefixItems", "anyOf", "allOf", "oneOf", "not", "if", "then", "else", "contains", "propertyNames"}
 ) | {"additionalProperties", "unevaluatedProperties", "unevaluatedItems", "additionalItems"}
 _BINARY = ("data", "blob", "bytes")  # members that hold base64, in which a rule can only match by chance and break it
+_LOG_LINES = 50  # after the first that one may go on with
 _SPLIT = "[withheld: a private field stands in several blocks]"
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\r\n-]{256,}={0,2}\s*")
 
@@ -160,6 +162,7 @@ class MessageRedaction:
 
     def __init__(self, shaper: Shaper) -> None:
         self._shaper = shaper
+        self._begun: dict[str, list[str]] = {}  # lines of each server's log that the next one may go on with
 
     def answer(self, name: str, wire: dict[str, Any], uri: str = "") -> dict[str, Any]:
         """Clean a resource that was read or a prompt, by the rules for its name; `uri` is what was asked for."""
@@ -200,6 +203,16 @@ class MessageRedaction:
             kept = _clean_definition(said, private, _ANSWER_WORDS) if method in _DEFINITIONS else private.apply(said)
             said = said if kept == said else kept
         return said if self._shaper.plan("", surface="mcp").redact.off else scrub(said)
+
+    def log_line(self, server: str, line: str) -> str:
+        """Clean a line of a log together with what earlier ones began: a private key, or a text that is withheld."""
+        before = self._begun.pop(server, [])
+        goes_on = before and (line[:1].isspace() or open_from("\n".join(before)) is not None)
+        lines = [*before[:1], *before[1:][-_LOG_LINES:], line] if goes_on else [line]
+        clean = self.clean(lines)[-1]
+        if clean != line or open_from(line) is not None or (goes_on and not line.strip()):
+            self._begun[server] = lines
+        return clean
 
     def recorded_tools(self, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Take private fields out of the definitions of tools as they are kept on disk, whatever the mode."""

@@ -140,8 +140,9 @@ def text_of(shaped: Shaped, context: ResultContext | None = None, member: str | 
         text = _short_lines(text.removesuffix(notice)) + notice
     if shaped.truncated and notice and text.endswith(notice):
         text = f"{notice.strip()}\n{text.removesuffix(notice)}"
-    if context is not None and context.expand_name != "shaping_expand":
-        text = text.replace("shaping_expand ref=", f"{context.expand_name} ref=")
+    if context is not None and context.expand_name != "shaping_expand" and shaped.ref is not None:
+        # What a proxy behind this one says of its own refs stays as it is: its tool keeps its name.
+        text = text.replace(f"shaping_expand ref={shaped.ref}", f"{context.expand_name} ref={shaped.ref}")
     return text
 
 

@@ -288,7 +288,7 @@ def print_line(name: str, line: bytes, messages: MessageShaper | None = None) ->
     """Print a line of a server's log without its secrets, and without what is private where a config is loaded."""
     text = line.decode(errors="replace").rstrip()
     ours, colon, quoted = ("", "", text) if name else text.partition(": ")
-    quoted = without_secrets(quoted if messages is None else messages.redaction.clean(quoted))
+    quoted = without_secrets(quoted if messages is None else messages.redaction.log_line(name, quoted))
     if not name:
         logger.warning("%s", f"{ours}{colon}{quoted}")
         return

@@ -233,6 +233,24 @@ async def test_a_tool_keeps_the_arguments_that_are_named_like_what_is_private(co
         assert answer["result"]["tools"][0] == tools[0]
 
 
+async def test_what_a_line_of_a_log_began_is_withheld_in_the_next_ones(
+    private: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loading = Loading(Options(config=str(private)))
+    loading.start()
+    await loading.get()
+    body = [f"MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC{number:02}xYzAbCdEf12" for number in range(80)]
+    key = ["-----BEGIN PRIVATE KEY-----", *body, "-----END PRIVATE KEY-----"]
+    for line in ("starting", "no such ssn:", f"   {PRIVATE}", f"   {PRIVATE}", "ready", *key, "  done"):
+        loading.log("server", line.encode())
+    loading.log("other", b"   fine")
+    loading.close()
+    said = capsys.readouterr().err
+    assert PRIVATE not in said
+    assert "MIIEv" not in said
+    assert all(f"] {word}\n" in said for word in ("starting", "ready", "  done", "   fine"))
+
+
 async def test_a_line_that_cannot_be_read_is_logged_without_what_is_private(
     private: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

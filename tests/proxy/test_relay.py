@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping.proxy.child import command_server
+from shaping.tokens import count
 
 if TYPE_CHECKING:
     from tests.proxy.conftest import Connect
@@ -80,6 +82,24 @@ async def test_records_are_shaped_and_what_was_left_out_is_expanded(connect: Con
         ref = next(word for word in shown.replace("=", " ").split() if word.startswith("r_")).strip(".,;:)]\"'")
         back = await driver.call("shaping_expand", ref=ref, path="[39].title")
     assert "Widget 39 squeaks" in back["result"]["content"][0]["text"]
+
+
+async def test_a_proxy_behind_a_proxy_costs_no_more_and_its_refs_are_answered(connect: Connect, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"tool_overrides": {"mirror": {"max_tokens": 200}}}))
+    apart = [f"{name}={tmp_path / name}" for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")]
+    proxy = ["env", *apart, sys.executable, "-m", "shaping", "proxy", "--config", str(config), "--", *MIRROR]
+    async with connect(command_server(proxy), config=config) as driver:
+        tools = (await driver.ask("tools/list"))["result"]["tools"]
+        [block] = (await driver.call("mirror", result=text(RECORDS)))["result"]["content"]
+        [ref] = re.findall(r"shaping_expand ref=(r_\w+)", block["text"])
+        back = await driver.call("shaping_expand", ref=ref, path="[39].title")
+    assert [tool["name"] for tool in tools[-2:]] == ["shaping_expand", "shaping_expand_"]
+    assert "shaping_expand_ " not in block["text"], "what the inner proxy says of its tool stays"
+    assert "Widget 39 squeaks" in back["result"]["content"][0]["text"]
+    async with connect(command_server(MIRROR), config=config) as driver:
+        [alone] = (await driver.call("mirror", result=text(RECORDS)))["result"]["content"]
+    assert count(block["text"]) <= count(alone["text"]) + 4, "a ref of its own may have a few tokens more"
 
 
 async def test_what_was_left_out_is_found_by_another_connection_of_the_same_user(
