@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import operator
 import re
 from base64 import b64decode
 from codecs import getincrementaldecoder
@@ -144,21 +145,22 @@ class StringFilter:
         return value if out is None else out
 
     def _elements(self, value: list[Any], state: State, keys: Keys) -> list[Any]:
-        out: list[Any] | None = None
-        texts = len(self.notes)
+        out, place = list(value), (*keys, None)
+        is_withheld = False
         for index, item in enumerate(value):
-            kind = type(item)
-            if kind in _NESTS:
+            if type(item) in _NESTS:
+                out[index] = self.run(item, state, place)
+            elif type(item) is str and self._is_worth_a_look(item):
                 texts = len(self.notes)
-            # What belongs to a text that was withheld may stand behind it, up to what is data.
-            behind = self.withhold and len(self.notes) > texts and kind not in _NESTS
-            if not behind and kind not in _NESTS and (kind is not str or not self._is_worth_a_look(item)):
-                continue
-            new = self._held(item, (*keys, None)) if behind else self.run(item, state, (*keys, None))
-            if new is not item:
-                out = list(value) if out is None else out
-                out[index] = new
-        return value if out is None else out
+                out[index] = self.run(item, state, place)
+                is_withheld = is_withheld or (self.withhold and len(self.notes) > texts)
+        if is_withheld:
+            # The texts of a list are one text, as its lines are: what belongs to a name may stand anywhere in it.
+            out = [
+                self._held(new, place) if new is old and type(old) not in _NESTS else new
+                for new, old in zip(out, value, strict=True)
+            ]
+        return out if any(map(operator.is_not, out, value)) else value
 
     def _is_worth_a_look(self, text: str) -> bool:
         """Return whether a string inside data may hold data, or a field that must not leave."""
