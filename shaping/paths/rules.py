@@ -156,10 +156,10 @@ def fits_spelling(key: str) -> Fits:
 @lru_cache(maxsize=4096)
 def plain_name(name: str) -> str:
     """Return a name without case and separators."""
-    return name.casefold().translate(_SEPARATORS)
+    return name.casefold().translate(SEPARATORS)
 
 
-_SEPARATORS: Final = dict.fromkeys(map(ord, "_- "))
+SEPARATORS: Final = dict.fromkeys(map(ord, "_- "))
 _BINARY: Final = re.compile(r'\{"\$base64":"((?:[A-Za-z0-9+/=]{4})*)"\}')  # a key of bytes, as it is written
 _BYTES: Final = re.compile(r"\Ab(['\"])(.*)\1\Z", re.DOTALL)
 _TAG: Final = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")

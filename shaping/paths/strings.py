@@ -17,7 +17,7 @@ from urllib.parse import unquote_plus
 from shaping.paths.filter import GONE, FilterWalk, OmissionNode
 from shaping.paths.grammar import Deep, Glob, Name, Path
 from shaping.paths.labels import LabelledValues
-from shaping.paths.rules import Private, fits_spelling, names_in, plain_letters, plain_name
+from shaping.paths.rules import SEPARATORS, Private, fits_spelling, names_in, plain_letters, plain_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -375,9 +375,9 @@ def _spelt(name: Name | Glob | None) -> str:
     """Return the pattern of a name: headings and prose spell it with other separators than code."""
     if name is None:
         return r"[^\n]+"
-    raw = name.key if isinstance(name, Name) else name.pattern
-    pieces = [re.escape(piece) for piece in raw.split("*")] if isinstance(name, Glob) else [re.escape(raw)]
-    return r"[\w-]{0,40}".join(re.sub(r"(?:_|\\-|\\ )", r"[_ -]?", piece) for piece in pieces)
+    if isinstance(name, Name):
+        return r"[_ -]?".join(map(re.escape, name.key.translate(SEPARATORS) or name.key))
+    return r"[\w-]{0,40}".join(re.sub(r"\\?[_ -]", "[_ -]", re.escape(piece)) for piece in name.pattern.split("*"))
 
 
 def _pattern(name: Name | Glob | None) -> re.Pattern[str]:

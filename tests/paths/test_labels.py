@@ -175,6 +175,21 @@ def test_a_private_value_that_stands_apart_from_its_name_does_not_leave(case: st
     assert "c2FsYXJ5" not in out, "the name in base64"
 
 
+@pytest.mark.parametrize("rule", ["homeAddress", "home_address", "home-address", "homeaddress", "HomeAddress"])
+@pytest.mark.parametrize("name", ["home_address", "Home Address", "homeAddress", "HOME-ADDRESS", "homeaddress"])
+def test_a_rule_finds_its_name_in_any_spelling_in_texts_as_in_keys(rule: str, name: str) -> None:
+    shaper = Shaper({"global": {"private": [f'**."{rule}"']}})
+    for value in (f"{name}: {HELD}", {"text": f"his {name} is {HELD}"}, {name: HELD, "id": 1}):
+        assert str(HELD) not in shaper.shape(value, tool="t").text
+
+
+def test_a_pattern_finds_its_names_in_texts_and_no_others() -> None:
+    shaper = Shaper({"global": {"private": ["**.*_id"]}})
+    value = {"a": "a valid grid was paid", "b": f"the tax id {HELD}"}
+    data = shaper.shape(value, tool="t", profile="debug").data
+    assert data == {"a": value["a"], "b": "[withheld: may hold the private field '*_id']"}
+
+
 def test_a_private_key_of_bytes_does_not_leave() -> None:
     assert Shaper(CONFIG).shape({b"salary": HELD, "id": 1}, tool="t").data == {"id": 1}
 
