@@ -218,28 +218,25 @@ def templates(columns: Mapping[str, list[Any]], prefix: str) -> dict[str, str]:
     targets = [key for key, column in columns.items() if _may_be_derived(column)]
     if not targets:
         return {}
-    strings = {key: found for key, column in columns.items() if (found := _strings(column)) is not None}
-    sizes = {key: sum(map(len, filter(None, column))) for key, column in strings.items()}
-    sources = {
-        key: column
-        for key, column in strings.items()
-        if len(set(column) - {None}) > 1 and name(key) == key and is_source(prefix + key)
-    }
+    sources = {key: texts for key, column in columns.items() if (texts := _strings(column)) is not None}
+    sizes = {key: sum(map(len, filter(None, sources[key]))) for key in targets if key in sources}
     derived: dict[str, str] = {}
-    for key in sorted((key for key in targets if key in strings), key=sizes.__getitem__):
-        if sizes[key] < _WORTH:
-            continue
-        template = _template(key, strings, sources, prefix)
+    for key in sorted(sizes, key=sizes.__getitem__):
+        template = _template(key, sources, prefix) if sizes[key] >= _WORTH else None
         if template and sizes[key] - len(template) - len(key) > _WORTH:
             derived[key] = template
-            sources.pop(key, None)
+            sources.pop(key)
     return derived
 
 
 def _may_be_derived(column: list[Any]) -> bool:
-    """Return whether the first value is a link or the like, but not a time."""
-    first = next((value for value in column if value is not MISSING), None)
-    return type(first) is str and _SEPARATOR.search(first) is not None and not _TIME.match(first)
+    """Return whether a column is not the same throughout, and its first value a link or the like, but not a time."""
+    first = column[0]
+    if first is MISSING:
+        first = next((value for value in column if value is not MISSING), None)
+    if type(first) is not str or not _SEPARATOR.search(first) or _TIME.match(first):
+        return False
+    return first != column[-1] or column.count(first) < len(column)
 
 
 def is_source(path: str) -> bool:
@@ -259,33 +256,27 @@ def _strings(column: list[Any]) -> list[str | None] | None:
     return [None if value is MISSING else str(value) for value in column]
 
 
-def _template(
-    own: str, strings: Mapping[str, list[str | None]], sources: Mapping[str, list[str | None]], prefix: str
-) -> str | None:
+def _template(own: str, sources: Mapping[str, list[str | None]], prefix: str) -> str | None:
     """Return the template of the longest source that is found everywhere alike."""
-    target = strings[own]
-    present = [at for at, text in enumerate(target) if text is not None]
-    first, last = present[0], present[-1]
+    target = sources[own]
+    present = [at for at, text in enumerate(target) if text is not None] if None in target else range(len(target))
+    first, last, least = present[0], present[-1], 1 if len(present) > 2 else _SHORT
     one, other = str(target[first]), str(target[last])
-    near = []
-    for key, source in sources.items():
-        begin, end = source[first], source[last]
-        if (
-            key != own
-            and begin
-            and end
-            and begin in one
-            and end in other
-            and (len(present) > 2 or len(begin) >= _SHORT)
-        ):
-            near.append((begin, key))
+    near = [
+        (begin, key)
+        for key, source in sources.items()
+        if (begin := source[first]) and begin in one and (end := source[last]) and end in other and key != own
+    ]
     for known, key in sorted(near, key=lambda found: -len(found[0])):
+        texts, path = sources[key], prefix + key
+        if len(known) < least or len({*texts} - {None}) < 2 or name(key) != key or not is_source(path):
+            continue
         for parts in (one.split(known), one.rsplit(known, 1)):
             # The last one tells most of those apart that only seem to fit.
-            if str(sources[key][last]).join(parts) != other:
+            if str(texts[last]).join(parts) != other:
                 continue
-            made = [None if text is None else text.join(parts) for text in sources[key]]
-            if made == target and (written := _written(parts, prefix + key)):
+            made = [None if text is None else text.join(parts) for text in texts]
+            if made == target and (written := _written(parts, path)):
                 return written
     return None
 
