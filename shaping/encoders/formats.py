@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.encoders.table.cells import MISSING, cell, columns, quoted, read_cell
+from shaping.encoders.table.cells import MISSING, Members, cell, quoted, read_cell
 from shaping.parsers.json import read_json
 from shaping.response import import_extra
 
@@ -34,7 +34,7 @@ def rows_of(value: Json) -> list[list[str]] | None:
     """Return a list of records as a row of names and rows of cells, or None where it is no such list."""
     if type(value) is not list or not value or not all(type(record) is dict for record in value):
         return None
-    found = columns(value)  # type: ignore[arg-type]
+    found = Members(value).columns()  # type: ignore[arg-type]
     if not found:
         return None
     # A name is a cell too, so that one that looks like a number or holds a comma is read back as it was.

@@ -10,7 +10,7 @@ import orjson
 from hypothesis import given, settings, strategies as st
 
 from shaping.encoders.table import decode, encode
-from shaping.encoders.table.cells import MISSING, cell, cells, columns, texts
+from shaping.encoders.table.cells import MISSING, Members, cell, cells, texts
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -62,7 +62,7 @@ def test_a_column_of_anything_is_written_value_by_value(column: list[Any]) -> No
 @given(st.lists(st.dictionaries(names, st.integers(0, 3), max_size=4), min_size=1))
 def test_records_are_turned_member_by_member(rows: list[dict[str, Any]]) -> None:
     keys = dict.fromkeys(key for row in rows for key in row)
-    assert columns(rows) == {key: [row.get(key, MISSING) for row in rows] for key in keys}
+    assert Members(rows).columns() == {key: [row.get(key, MISSING) for row in rows] for key in keys}
 
 
 def test_a_wide_table_with_few_members_a_row_takes_the_memory_of_its_members() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.encoders.table.cells import MISSING, ONLY, VALUE, are_ragged, name, quoted
+from shaping.encoders.table.cells import MISSING, ONLY, VALUE, Members, name, quoted
 from shaping.encoders.table.derive import TableContext
 from shaping.encoders.table.header import TableError, read_members, read_path
 from shaping.encoders.table.infer import keyed, keyed_scalars, table
@@ -109,7 +109,7 @@ def _parts(label: str, rows: list[dict[str, Json]], context: TableContext, inden
         return []
     kind = next((key for key in _KINDS if key in rows[0] and all(type(row.get(key)) is str for row in rows)), None)
     runs = [list(same) for _, same in groupby(rows, key=itemgetter(kind))] if kind else []
-    if not 2 < len(runs) <= len(rows) // 2 or not are_ragged(rows, rarely=0):
+    if not 2 < len(runs) <= len(rows) // 2 or not Members(rows).are_ragged(rarely=0):
         return []
     lines = [f"{' ' * indent}{label}[{len(rows)}], written as {len(runs)} lists one after the other:"]
     for run in runs:

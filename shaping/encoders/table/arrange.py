@@ -49,8 +49,7 @@ def arranged(nodes: Sequence[Node], context: TableContext, breaks: Sequence[int]
         nodes, sections = in_sections(nodes, context.count, breaks)
     may_share = context.repeats and context.count >= SHARED_ROWS
     found = with_leaves(nodes, lambda _, leaf: shortened(leaf, context)) if may_share else list(nodes)
-    ordered = _seldom_last(_identifier_first(found, context.count), context.count)
-    return Table(context.count, _narrowed(ordered), sections)
+    return Table(context.count, _narrowed(_ordered(found, context.count)), sections)
 
 
 def columns_of(nodes: Sequence[Node]) -> list[list[str]]:
@@ -64,8 +63,18 @@ def columns_of(nodes: Sequence[Node]) -> list[list[str]]:
     return found
 
 
+def _ordered(nodes: Sequence[Node], count: int) -> list[Node]:
+    """Return nodes with the identifying one first, and those last that few rows have, the fullest of them first."""
+    inner = [Group(node.name, _ordered(node.nodes, count)) if type(node) is Group else node for node in nodes]
+    ordered = _identifier_first(inner, count)
+    filled = [_filled(node, count) for node in ordered]
+    if min(filled, default=count) >= _SELDOM * count:
+        return ordered
+    places = sorted(range(len(ordered)), key=lambda at: -min(filled[at], _SELDOM * count))
+    return [ordered[at] for at in places]
+
+
 def _identifier_first(nodes: list[Node], count: int) -> list[Node]:
-    nodes = [Group(node.name, _identifier_first(node.nodes, count)) if type(node) is Group else node for node in nodes]
     first = next((node for node in nodes if isinstance(node, _WITH_GROUPS)), None)
     if first is None or (type(first) is Leaf and _identifies(first, count)):
         return nodes
@@ -79,20 +88,6 @@ def _identifier_first(nodes: list[Node], count: int) -> list[Node]:
 def _identifies(leaf: Leaf, count: int) -> bool:
     cells = leaf.cells
     return (count == 1 or cells[0] != cells[-1]) and "" not in cells and len(set(cells)) == count
-
-
-def _seldom_last(nodes: Sequence[Node], count: int) -> list[Node]:
-    """Return nodes with those last that few rows have something for, the fullest of them first."""
-    often: list[Node] = []
-    seldom: list[tuple[int, Node]] = []
-    for node in nodes:
-        here = Group(node.name, _seldom_last(node.nodes, count)) if type(node) is Group else node
-        filled = _filled(here, count)
-        if filled < _SELDOM * count:
-            seldom.append((filled, here))
-        else:
-            often.append(here)
-    return [*often, *(node for _, node in sorted(seldom, key=lambda one: -one[0]))] if seldom else often
 
 
 def _filled(node: Node, count: int) -> int:

@@ -125,7 +125,12 @@ def cells(column: list[Any], kinds: set[type]) -> list[str]:
 
 def _numbers(column: list[Any]) -> list[str]:
     """Return a column of numbers as cells, empty where one is missing: null is no number."""
-    return orjson.dumps(column, default=_null)[1:-1].decode().replace("null", "").split(",")
+    return dumped(column)[1:-1].decode().replace("null", "").split(",")
+
+
+def dumped(value: Any) -> bytes:
+    """Compact JSON with null for what is missing."""
+    return orjson.dumps(value, default=_null)
 
 
 def _null(_missing: Missing) -> None:
@@ -200,50 +205,58 @@ _SELDOM, _RARELY = 0.5, 0.25  # of the rows
 _LONG = 300  # characters of a string that is too long to stand beside a name in brackets
 
 
-def columns(rows: Sequence[dict[str, Json]], without: Collection[str] = ()) -> dict[str, list[Any]]:
-    """Return each member's values, MISSING where a record has none."""
-    first = rows[0]
-    if len(first) > 1 and not without and set(map(len, rows)) == {len(first)}:
-        try:
-            return dict(zip(first, map(list, zip(*map(itemgetter(*first), rows), strict=True)), strict=True))
-        except KeyError:  # as many members, but others
-            pass
-    keys = [key for key in dict.fromkeys(chain.from_iterable(rows)) if key not in without]
-    return {key: list(map(dict.get, rows, repeat(key), repeat(MISSING))) for key in keys}
+class Members:
+    """Records, and how many of them have each member, looked at once."""
 
+    __slots__ = ("_columns", "_filled", "counts", "rows")
 
-def are_maps(rows: Sequence[dict[str, Json]]) -> bool:
-    """Return whether objects are keyed by values, unlike records: many different members, few of them in any one."""
-    keys = set().union(*rows)
-    if len(keys) <= _MAP:
-        return False
-    present = [row for row in rows if row]
-    if sum(map(len, present)) >= _FILLED * len(keys) * len(present):
-        return False
-    return len(keys) > _WIDE or all(type(item) is dict for row in present for item in row.values())
+    def __init__(self, rows: Sequence[dict[str, Json]]) -> None:
+        self.rows = rows
+        self._columns: dict[str, list[Any]] | None = None  # of records that all have the same members
+        first = rows[0]
+        if len(first) > 1 and set(map(len, rows)) == {len(first)}:
+            try:
+                values = zip(*map(itemgetter(*first), rows), strict=True)
+                self._columns = dict(zip(first, map(list, values), strict=True))
+            except KeyError:  # as many members, but others
+                pass
+        self.counts = Counter(chain.from_iterable(rows)) if self._columns is None else dict.fromkeys(first, len(rows))
+        self._filled = sum(map(bool, rows)) if self._columns is None else len(rows)
 
+    def columns(self, without: Collection[str] = ()) -> dict[str, list[Any]]:
+        """Return each member's values, MISSING where a record has none."""
+        if self._columns is not None:
+            return {key: column for key, column in self._columns.items() if key not in without}
+        keys = [key for key in self.counts if key not in without]
+        return {key: list(map(dict.get, self.rows, repeat(key), repeat(MISSING))) for key in keys}
 
-def are_ragged(rows: Sequence[dict[str, Json]], rarely: float = _RARELY) -> bool:
-    """Return whether records have little in common: as columns, most cells of members that are not rare are empty."""
-    present = [row for row in rows if row]
-    counts = Counter(chain.from_iterable(present))
-    often = [times for times in counts.values() if times >= rarely * len(present)]
-    return len(counts) > _MAP and (not often or sum(often) < _COMMON * len(often) * len(present))
+    def are_maps(self) -> bool:
+        """Return whether they are keyed by values, unlike records: many different members, few of them in any one."""
+        counts = self.counts
+        if len(counts) <= _MAP or sum(counts.values()) >= _FILLED * len(counts) * self._filled:
+            return False
+        return len(counts) > _WIDE or all(type(item) is dict for row in self.rows for item in row.values())
 
+    def are_ragged(self, rarely: float = _RARELY) -> bool:
+        """Return whether they have little in common: as columns, most cells of members that are not rare are empty."""
+        if self._columns is not None or len(self.counts) <= _MAP:
+            return False
+        often = [times for times in self.counts.values() if times >= rarely * self._filled]
+        return not often or sum(often) < _COMMON * len(often) * self._filled
 
-def rare_members(rows: Sequence[dict[str, Json]]) -> set[str]:
-    """Return the members that so few records have that they are better written with their names."""
-    if len(rows) <= _FEW or min(map(len, rows)) == len(set().union(*rows)):
-        return set()
-    counts = Counter(chain.from_iterable(rows))
-    seldom = {key for key, times in counts.items() if times < _SELDOM * len(rows)}
-    if len(seldom) <= _FEW:
-        return set()
-    nested = _nested_or_long(rows, seldom)
-    # So many kinds of nested records would each need a column: they are no worse to read as JSON.
-    short = seldom - nested if len(nested) <= _WIDE else seldom
-    rarely = {key for key in short if counts[key] < _RARELY * len(rows)}
-    return rarely if len(seldom) - len(rarely) <= _FEW else short
+    def rare(self) -> set[str]:
+        """Return the members that so few records have that they are better written with their names."""
+        rows, counts = self.rows, self.counts
+        if len(rows) <= _FEW or self._columns is not None:
+            return set()
+        seldom = {key for key, times in counts.items() if times < _SELDOM * len(rows)}
+        if len(seldom) <= _FEW:
+            return set()
+        nested = _nested_or_long(rows, seldom)
+        # So many kinds of nested records would each need a column: they are no worse to read as JSON.
+        short = seldom - nested if len(nested) <= _WIDE else seldom
+        rarely = {key for key in short if counts[key] < _RARELY * len(rows)}
+        return rarely if len(seldom) - len(rarely) <= _FEW else short
 
 
 def _nested_or_long(rows: Sequence[dict[str, Json]], keys: set[str]) -> set[str]:

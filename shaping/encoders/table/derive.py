@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import orjson
 
-from shaping.encoders.table.cells import MISSING, VALUE, Missing, name, quoted
+from shaping.encoders.table.cells import MISSING, VALUE, Missing, dumped, name
 from shaping.encoders.table.model import Constant, Derived, Leaf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from shaping.encoders.table.model import Node
 
@@ -45,6 +45,7 @@ class TableContext:
     tagged: dict[str, str] = field(default_factory=dict)  # the tags of all that recurs, throughout the text
     # By first and last, which tell most columns apart, so that few are compared and none is hashed.
     seen: dict[tuple[str, str], list[tuple[list[str], str]]] = field(default_factory=dict)
+    values: dict[tuple[bytes, bytes], list[tuple[Sequence[Any], str]]] = field(default_factory=dict)
 
     def within(self, rows: int) -> TableContext:
         """Return a context for another table of so many rows."""
@@ -71,9 +72,15 @@ class TableContext:
         alike.append((cells, path))
         return None
 
-    def known_values(self, rows: Sequence[Any], path: str) -> str | None:
+    def known_values(self, column: Sequence[Any], path: str) -> str | None:
         """Return the path of a column with these values, written the same, likewise."""
-        return self.known([quoted(rows)], path)  # type: ignore[arg-type]
+        alike = self.values.setdefault((dumped(column[0]), dumped(column[-1])), [])
+        for other, first in alike:
+            # As Python has it, 1 is 1.0 and true.
+            if other == column and dumped(other) == dumped(column):
+                return None if first == path else first
+        alike.append((column, path))
+        return None
 
 
 class ColumnPath(NamedTuple):
@@ -139,14 +146,16 @@ class Recurring(NamedTuple):
     records: Records
 
 
-def recurring(rows: Records, *, lossless: bool) -> Recurring | None:
-    """Return what records that recur have in long members, where that is worth a table of its own."""
+def recurring(rows: Records, derived: Collection[str], *, lossless: bool) -> Recurring | None:
+    """Return what records that recur have in long members, but for derived ones, where that is worth a table."""
     present = [row for row in rows if row]
     if not present:
         return None
-    names = [key for key in present[0] if key.lower().endswith(_IDENTIFIERS)]
+    names = [key for key in present[0] if key not in derived and key.lower().endswith(_IDENTIFIERS)]
     if not names or any(_differ(key, present) for key in names):
         return None
+    if derived:
+        rows = [{key: row[key] for key in row if key not in derived} for row in rows]
     # Copies, because each original holds a kilobyte, and a heap that grows and shrinks costs more than all the rest.
     dumps = [b"%b" % orjson.dumps(row) for row in rows]
     # Only what is as long can be the same, and long records take long to hash; two bytes are an absent one.

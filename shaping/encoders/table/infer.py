@@ -15,16 +15,13 @@ from shaping.encoders.table.cells import (
     MISSING,
     ONLY,
     VALUE,
+    Members,
     Missing,
-    are_maps,
-    are_ragged,
     cell,
     cells,
-    columns,
     name,
     opened,
     quoted,
-    rare_members,
     texts,
 )
 from shaping.encoders.table.derive import (
@@ -72,7 +69,7 @@ def table(
 ) -> Table:
     """Return the columns of records; `breaks` are those with which another list begins, None where all stand alone."""
     inner = context.within(len(rows))
-    nodes = _members(rows, inner, ColumnPath("", "", depth - 1))
+    nodes = _members(Members(rows), inner, ColumnPath("", "", depth - 1))
     return arranged(nodes, inner, breaks)
 
 
@@ -81,7 +78,7 @@ def keyed(keys: list[str], records: Sequence[dict[str, Json]], context: TableCon
     inner = context.within(len(records))
     named = texts(keys, ",".join(keys))
     inner.known(named, KEY)
-    nodes = _members(records, inner, ColumnPath("", "", depth - 1))
+    nodes = _members(Members(records), inner, ColumnPath("", "", depth - 1))
     found = arranged(nodes, inner)
     return replace(found, nodes=[Leaf(KEY, named), *found.nodes])
 
@@ -95,19 +92,17 @@ def keyed_scalars(value: dict[str, Json], context: TableContext) -> Table:
 
 
 def _members(
-    rows: Sequence[dict[str, Json]],
+    records: Members,
     context: TableContext,
     at: ColumnPath,
     *,
     without: Collection[str] = (),
-    found: Mapping[str, list[Any]] | None = None,
     derived: Mapping[str, str] | None = None,
 ) -> list[Node]:
-    """Return the nodes of records, or of a nested record of each row; their columns may be `found` already."""
+    """Return the nodes of records, or of a nested record of each row."""
     prefix = f"{at.path}." if at.label else ""
-    rare = rare_members(rows).difference(without)
-    if found is None or rare or without:
-        found = columns(rows, {*without, *rare})
+    rare = records.rare().difference(without)
+    found = records.columns({*without, *rare})
     if derived is None:
         derived = _derived(found, context, prefix)
     nodes: list[Node] = []
@@ -117,7 +112,7 @@ def _members(
         else:
             nodes += _column(column, context, ColumnPath(name(key), prefix, at.depth + 1))
     if rare:
-        also = [",".join(f"{name(key)}={cell(row[key])}" for key in row if key in rare) for row in rows]
+        also = [",".join(f"{name(key)}={cell(row[key])}" for key in row if key in rare) for row in records.rows]
         nodes.append(Also(also))
     return nodes
 
@@ -146,8 +141,8 @@ def _column(column: list[Any], context: TableContext, at: ColumnPath) -> Sequenc
 
 def _same_as_before(column: list[Any], context: TableContext, at: ColumnPath) -> Derived | None:
     """Return a column of lists or long texts as a copy of one that was written before, where it is one."""
-    present: list[Json] = [[] if value is MISSING else [value] for value in column]
-    known = context.known_values(present, at.path)
+    known = context.known_values(column, at.path)
+    present: list[Json] = [[value] for value in column if value is not MISSING] if known else []
     return copied(known, at) if known and len(quoted(present)) > _LONG else None
 
 
@@ -159,18 +154,19 @@ def _marks(column: list[Any]) -> list[str]:
 def _records(column: list[Any], kinds: set[type], context: TableContext, at: ColumnPath) -> list[Node]:
     """Return nested records as a group of columns, and maps of records as rows below each row."""
     rows: Records = column if len(kinds) == 1 else [value if type(value) is dict else {} for value in column]
-    if are_maps(rows):
+    records = Members(rows)
+    if records.are_maps():
         items = [item for row in rows for item in row.values()]
         if not all(type(item) is dict and item for item in items):
             return []
         inner = keyed([key for row in rows for key in row], items, context, at.depth + 1)
         return [Items(at.label, _marks(column), inner, list(map(len, rows)), keyed=True)]
-    if are_ragged(rows):
+    if records.are_ragged():
         return [_as_json(column, kinds, context, at)]
     if NoneType in kinds or any(value is not MISSING and not value for value in column):
         present = [row for row in rows if row]
         return [Record(at.label, _marks(column), table(present, context, at.depth + 1, None))] if present else []
-    return _group(rows, context, at)
+    return _group(records, context, at)
 
 
 def _as_json(column: list[Any], kinds: set[type], context: TableContext, at: ColumnPath) -> Node:
@@ -181,27 +177,26 @@ def _as_json(column: list[Any], kinds: set[type], context: TableContext, at: Col
     return _tagged(Text(at.label, node.cells, [one or None for one in node.cells], as_json=True), context)
 
 
-def _group(rows: Records, context: TableContext, at: ColumnPath) -> list[Node]:
+def _group(records: Members, context: TableContext, at: ColumnPath) -> list[Node]:
     # Of one or two members, the columns themselves say whether they repeat.
+    rows: Records = records.rows  # type: ignore[assignment]
     if not context.repeats or context.count < 2 or max(map(len, rows)) < 3:
-        return [Group(at.label, _members(rows, context, at))]
+        return [Group(at.label, _members(records, context, at))]
     if (known := context.known_values(rows, at.path)) and (copy := copied(known, at)):
         return [copy]
-    members = columns(rows)
-    derived = _derived(members, context, f"{at.path}.")
-    slim = [{key: row[key] for key in row if key not in derived} for row in rows] if derived else rows
-    if found := recurring(slim, lossless=context.lossless):
-        return _lookup(rows, found, context, at, derived)
-    return [Group(at.label, _members(rows, context, at, found=members, derived=derived))]
+    derived = _derived(records.columns(), context, f"{at.path}.")
+    if found := recurring(rows, derived, lossless=context.lossless):
+        return _lookup(records, found, context, at, derived)
+    return [Group(at.label, _members(records, context, at, derived=derived))]
 
 
 def _lookup(
-    rows: Records, found: Recurring, context: TableContext, at: ColumnPath, derived: Mapping[str, str]
+    records: Members, found: Recurring, context: TableContext, at: ColumnPath, derived: Mapping[str, str]
 ) -> list[Node]:
     """Return records that recur with their long members written once, by the member that identifies them."""
     key = name(found.key)
-    named = Leaf(key, [cell(row.get(found.key, MISSING)) for row in rows])
-    beside = _members(rows, context, at, without={found.key, *found.far}, derived=derived)
+    named = Leaf(key, [cell(row.get(found.key, MISSING)) for row in records.rows])
+    beside = _members(records, context, at, without={found.key, *found.far}, derived=derived)
     long = table(found.records, context, at.depth + 1)
     return [Group(at.label, [named, *beside]), Lookup(at.label, key, long)]
 
@@ -219,7 +214,7 @@ def _lists(column: list[Any], kinds: set[type], context: TableContext, at: Colum
     present = [each for each in lists if each]
     has_empty = any(value is not MISSING and not value for value in column)
     if max(map(len, present)) == 1 and not has_empty:
-        rows = [each[0] if each else {} for each in lists]
+        rows = Members([each[0] if each else {} for each in lists])
         return _group(rows, context, at._replace(label=f"{at.label}{ONLY}"))
     worth = 60 + 16 * len(present)
     if _LEAST * len(items) < worth and len(quoted(items)) < worth:

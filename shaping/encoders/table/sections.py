@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from itertools import accumulate, chain, groupby
+from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
 from shaping.encoders.table.cells import KEY, bare
@@ -101,6 +101,7 @@ class _HeadCandidate(NamedTuple):
     said: list[str]
     rest: list[str] | None
     gain: int  # characters saved in the rows
+    starts: set[int]  # the rows above which it says something new
 
 
 def in_sections(nodes: Sequence[Node], rows: int, breaks: Sequence[int]) -> tuple[list[Node], list[str]]:
@@ -108,17 +109,20 @@ def in_sections(nodes: Sequence[Node], rows: int, breaks: Sequence[int]) -> tupl
 
     `breaks` are the rows before which every section ends.
     """
-    if rows < _ROWS:
+    starts = {0, *breaks} - {rows}
+    if rows < _ROWS or _RUN * len(starts) > rows:
         return list(nodes), []
-    candidates = sorted(_candidates(nodes), key=lambda found: -_net([found], rows, breaks))
+    candidates = sorted(_candidates(nodes, starts), key=lambda found: -_net([found], rows))
     chosen: list[_HeadCandidate] = []
     best = _WORTH
     for candidate in candidates:
         if any(candidate.path == other.path for other in chosen):
             continue
-        if (net := _net([*chosen, candidate], rows, breaks)) > best:
+        if (net := _net([*chosen, candidate], rows)) > best:
             best = net
             chosen.append(candidate)
+        elif not chosen:  # nor will a lesser one be worth it
+            break
     if not chosen:
         return list(nodes), []
     rest = {candidate.path: candidate.rest for candidate in chosen}
@@ -130,40 +134,31 @@ def in_sections(nodes: Sequence[Node], rows: int, breaks: Sequence[int]) -> tupl
     left = with_leaves(nodes, without)
     if not any(isinstance(node, Leaf | Group) for node in left):
         return list(nodes), []
-    return left, _lines(chosen, rows, breaks)
-
-
-def _lines(chosen: Sequence[_HeadCandidate], rows: int, breaks: Sequence[int]) -> list[str]:
-    """Return what is said above each row: nothing where it is what was said last."""
+    # Nothing is said above a row where it is what was said last.
+    starts = starts.union(*(candidate.starts for candidate in chosen))
     ordered = sorted(chosen, key=lambda candidate: candidate.rest is not None)
-    said = [",".join(parts) for parts in zip(*(candidate.said for candidate in ordered), strict=True)]
-    starts = _starts(said, rows, breaks)
-    return [line if at in starts else "" for at, line in enumerate(said)]
+    said = zip(*(candidate.said for candidate in ordered), strict=True)
+    return left, [",".join(parts) if at in starts else "" for at, parts in enumerate(said)]
 
 
-def _starts(said: Sequence[str], rows: int, breaks: Sequence[int]) -> set[int]:
-    runs = accumulate(sum(1 for _ in same) for _, same in groupby(said))
-    return {0, *runs, *breaks} - {rows}
-
-
-def _net(chosen: Sequence[_HeadCandidate], rows: int, breaks: Sequence[int]) -> int:
+def _net(chosen: Sequence[_HeadCandidate], rows: int) -> int:
     """Return how many characters these columns save as sections."""
-    starts = set(chain.from_iterable(_starts(candidate.said, rows, breaks) for candidate in chosen))
+    starts = chosen[0].starts.union(*(candidate.starts for candidate in chosen[1:]))
     if _RUN * len(starts) > rows:
         return 0
     lines = sum(len(candidate.said[at]) + 1 for candidate in chosen for at in starts) + _LINE * len(starts)
     return sum(candidate.gain for candidate in chosen) - lines - _EXPLAINED
 
 
-def _candidates(nodes: Sequence[Node]) -> Iterator[_HeadCandidate]:
+def _candidates(nodes: Sequence[Node], breaks: set[int]) -> Iterator[_HeadCandidate]:
     for path, leaf in leaves(nodes):
         if "" in leaf.cells or leaf.float32 or leaf.shared:
             continue
-        if leaf.strings and path == leaf.name and (found := _headed(leaf)):
+        if leaf.strings and path == leaf.name and (found := _headed(leaf, breaks)):
             yield found
         if not is_asked_of_a_record(path, leaf.cells[0]) and _has_runs(leaf.cells):
             said = [f"{path}={cell}" for cell in leaf.cells]
-            yield _HeadCandidate(path, said, None, _size(leaf) + len(leaf.cells))
+            yield _HeadCandidate(path, said, None, _size(leaf) + len(leaf.cells), breaks | _changes(leaf.cells))
 
 
 def _heads(head: re.Pattern[str], column: Sequence[str]) -> list[str]:
@@ -175,13 +170,18 @@ def _may_have_runs(cells: Sequence[str]) -> bool:
     return 2 * sum(map(str.__ne__, first, first[1:])) <= len(first)
 
 
+def _changes(cells: Sequence[str]) -> set[int]:
+    """Return the rows that differ from the one before."""
+    return set(compress(range(1, len(cells)), map(str.__ne__, cells, cells[1:])))
+
+
 def _has_runs(cells: Sequence[str]) -> bool:
     if not _may_have_runs(cells):
         return False
     return _RUN * (1 + sum(map(str.__ne__, cells, cells[1:]))) <= len(cells)
 
 
-def _headed(leaf: Leaf) -> _HeadCandidate | None:
+def _headed(leaf: Leaf, breaks: set[int]) -> _HeadCandidate | None:
     """Return a column of times, paths or names of tests by day, directory or file."""
     column = leaf.strings or []
     head = _head_of(column, is_key=leaf.name == KEY)
@@ -197,9 +197,8 @@ def _headed(leaf: Leaf) -> _HeadCandidate | None:
     if not all(tails):
         return None
     rest = list(map(bare, tails))
-    return _HeadCandidate(
-        leaf.name, [f"{leaf.name}={start}{{}}{end}" for start in heads], rest, _size(leaf) - sum(map(len, rest))
-    )
+    said = [f"{leaf.name}={start}{{}}{end}" for start in heads]
+    return _HeadCandidate(leaf.name, said, rest, _size(leaf) - sum(map(len, rest)), breaks | _changes(heads))
 
 
 def _size(leaf: Leaf) -> int:
