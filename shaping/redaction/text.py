@@ -115,8 +115,8 @@ def candidates(text: str) -> Ruleset:
     if "%" in plain or "&" in plain:
         found += CREDENTIALS.matching(encodable(_decoded_parts(plain)))
     if _HAS_BASE64(seen):
-        for said in _base64_texts(plain):
-            found += CREDENTIALS.matching(encodable(_decode(said.text).text))
+        said = "\n".join(_decode(run.text).text for run in _base64_texts(plain))
+        found += CREDENTIALS.matching(encodable(said))
     return CREDENTIALS.only({*found}) if found else NO_RULES
 
 
