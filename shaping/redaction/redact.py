@@ -34,7 +34,10 @@ _HEADERS: Final = ("columns", "headers", "header", "fields", "cols", "schema")
 _KUBERNETES: Final = ("data", "stringData")
 # A name and its value may stand apart: as members of an object, or as a name and a list.
 _APART: Final = NAME_ENDS + r'"(?:,"|:\[")'
-_NAME_APART: Final = has_one([_APART.replace("(?i:", "(?:")])  # in lower case, which is much faster to look through
+# In lower case, which is much faster to look through.
+_NAME_APART: Final = has_one([_APART.replace("(?i:", "(?:")])
+# The same where no object has a member for the value: a pair of name and value, or a name and a list.
+_NAME_IN_LIST: Final = has_one([rf'(?:\["(?:[^"\\]|\\.)*{NAME_ENDS}",|{NAME_ENDS}":\[)'.replace("(?i:", "(?:")])
 _PART, _OVERLAP = 1 << 21, 1 << 13  # bytes of JSON that are looked at together, and more than any pattern needs
 _SAY_NOTHING: Final = frozenset({NoneType, bool, int, float})
 _SHORTEST_KEY: Final = 12  # characters of a member's name that can be a credential
@@ -105,13 +108,14 @@ def _rules_for_json(written: bytes) -> Ruleset:
     """Look at the texts of written JSON with and without their escapes, in parts that overlap where it is large."""
     found: set[Rule] = set()
     is_apart = False
+    apart = _NAME_APART if any(b'"%b":' % name.encode() in written for name in _NAMED) else _NAME_IN_LIST
     for start in range(0, len(written), _PART):
         text = written[start : start + _PART + _OVERLAP].decode("utf-8", "replace")
         escaped = "\\" in text or "%" in text or "&" in text or not text.isascii()
         if len(text) < SHORT and not escaped and not _suspicious()(text):
             continue
         found.update(candidates(text).rules)
-        is_apart = is_apart or any(map(_NAME_APART, lower_parts(text)))
+        is_apart = is_apart or any(map(apart, lower_parts(text)))
     if is_apart:
         return CREDENTIALS if found else BY_NAME
     return CREDENTIALS.only(found)
