@@ -15,7 +15,7 @@ from shaping.parsers.json import read_json
 from shaping.paths import Unprojectable, open_schema
 from shaping.paths.schema import WRAPPED
 from shaping.response import import_extra
-from shaping.values import shallow
+from shaping.values import shallow_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -159,7 +159,7 @@ def _mirrored(value: Any, texts: Sequence[tuple[int, str]]) -> DataPart:
     if not isinstance(value, dict | list):
         index = next((index for index, text in texts if _says(value, text)), None)
         return DataPart(value, () if index is None else (index,))
-    compact_json = _compact(value)
+    compact_json = shallow_json(value)
     for index, text in texts:
         data, read = _read(text)
         # What a parser of JSON has just made of the same bytes is known to be plain, and a tool's own value is not.
@@ -284,17 +284,9 @@ def _read(text: str) -> tuple[Any, bytes | None]:
         except orjson.JSONDecodeError:
             data = None
         if isinstance(data, dict | list):
-            compact_json = _compact(data)
-            return data, compact_json if compact_json is not None and shallow(data, compact_json) else None
+            return data, shallow_json(data)
     parsed = parse(text, EXACT)  # other formats are read by the Shaper, where they are cheaper as data
     return (_MISSING if parsed is None else parsed.value), None
-
-
-def _compact(value: Any) -> bytes | None:
-    try:
-        return orjson.dumps(value)
-    except TypeError:  # too deep, an integer too large, half of a surrogate pair
-        return None
 
 
 def data_schema(plan: Plan, declared: dict[str, Any]) -> dict[str, Any]:

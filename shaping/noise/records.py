@@ -232,7 +232,8 @@ class Records:
 
     def has(self, kinds: Sequence[Kind]) -> bool:
         """Whether any member is of one of these kinds."""
-        return any(map(self._of_kind, kinds))
+        known = self._members
+        return any(known[kind] if kind in known else self._of_kind(kind) for kind in kinds)
 
     def _of_kind(self, kind: Kind) -> list[str]:
         if kind in self._members:

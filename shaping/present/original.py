@@ -337,13 +337,14 @@ def _compare(
         return
     if type(before) is dict and type(after) is dict:
         for key, item in before.items():
-            if key not in after and reason is None and type(item) is dict and item:
+            if key in after:
+                if after[key] is not item:
+                    _compare(item, after[key], (trail, key), gone, reason)
+            elif reason is None and type(item) is dict and item:
                 # Dropped because all of its members are null or empty, which is not the same as empty.
                 _compare(item, {}, (trail, key), gone, reason)
-            elif key not in after:
+            else:
                 gone.setdefault(((trail, key), reason or _kind(item)), []).append(item)
-            elif after[key] is not item:
-                _compare(item, after[key], (trail, key), gone, reason)
     elif type(before) is list and type(after) is list and len(before) == len(after):
         inside = (trail, 0)  # all elements are one place
         for old, new in zip(before, after, strict=True):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 # orjson writes 254 levels and Python's stack holds 1,000 frames, of which the careful walk needs three a level.
 DEEPEST = 150
+_AROUND = 254 - 1 - DEEPEST
 
 # What orjson can write as an integer.
 INT_MIN, INT_MAX = -(2**63), 2**64 - 1
@@ -85,17 +86,15 @@ def _may_be_plain(value: dict[str, Any] | list[Any], depth: int) -> bool:
     return True
 
 
-def shallow(value: Any, compact_json: bytes) -> bool:
-    """Whether data read from JSON, which is plain otherwise, is nested no deeper than the other steps can follow."""
-    if compact_json.count(b"[") + compact_json.count(b"{") <= DEEPEST:
-        return True
-    level = [value]
-    for _ in range(DEEPEST + 1):
-        inside = (one.values() if type(one) is dict else one for one in level)
-        level = [item for items in inside for item in items if type(item) is dict or type(item) is list]
-        if not level:
-            return True
-    return False
+def shallow_json(value: Any) -> bytes | None:
+    """Return the compact JSON of data read from JSON; None where it is nested deeper than other steps can follow."""
+    # In so many lists, orjson refuses what is too deep, and no walk has to look for it.
+    for _ in range(_AROUND):
+        value = [value]
+    try:
+        return orjson.dumps(value)[_AROUND:-_AROUND]
+    except TypeError:  # or an integer is too large, or there is half of a surrogate pair
+        return None
 
 
 def reads_once(value: Any) -> bool:

@@ -163,7 +163,7 @@ def _records(column: list[Any], kinds: set[type], context: TableContext, at: Col
         return [Items(at.label, _marks(column), inner, list(map(len, rows)), keyed=True)]
     if records.are_ragged():
         return [_as_json(column, kinds, context, at)]
-    if NoneType in kinds or any(value is not MISSING and not value for value in column):
+    if not all(column):  # null or empty here and there
         present = [row for row in rows if row]
         return [Record(at.label, _marks(column), table(present, context, at.depth + 1, None))] if present else []
     return _group(records, context, at)
@@ -212,8 +212,7 @@ def _lists(column: list[Any], kinds: set[type], context: TableContext, at: Colum
         if type(whole) is not Leaf:
             return [whole]
     present = [each for each in lists if each]
-    has_empty = any(value is not MISSING and not value for value in column)
-    if max(map(len, present)) == 1 and not has_empty:
+    if max(map(len, present)) == 1 and all(column):
         rows = Members([each[0] if each else {} for each in lists])
         return _group(rows, context, at._replace(label=f"{at.label}{ONLY}"))
     worth = 60 + 16 * len(present)
