@@ -49,7 +49,7 @@ def arranged(nodes: Sequence[Node], context: TableContext, breaks: Sequence[int]
         nodes, sections = in_sections(nodes, context.count, breaks)
     may_share = context.repeats and context.count >= SHARED_ROWS
     found = with_leaves(nodes, lambda _, leaf: shortened(leaf, context)) if may_share else list(nodes)
-    return Table(context.count, _narrowed(_ordered(found, context.count)), sections)
+    return Table(context.count, _narrowed(_ordered(found, context.count)[0]), sections)
 
 
 def columns_of(nodes: Sequence[Node]) -> list[list[str]]:
@@ -63,39 +63,41 @@ def columns_of(nodes: Sequence[Node]) -> list[list[str]]:
     return found
 
 
-def _ordered(nodes: Sequence[Node], count: int) -> list[Node]:
-    """Return nodes with the identifying one first, and those last that few rows have, the fullest of them first."""
-    inner = [Group(node.name, _ordered(node.nodes, count)) if type(node) is Group else node for node in nodes]
-    ordered = _identifier_first(inner, count)
-    filled = [_filled(node, count) for node in ordered]
-    if min(filled, default=count) >= _SELDOM * count:
-        return ordered
-    places = sorted(range(len(ordered)), key=lambda at: -min(filled[at], _SELDOM * count))
-    return [ordered[at] for at in places]
+def _ordered(nodes: Sequence[Node], count: int) -> tuple[list[Node], int]:
+    """Return nodes with the identifying one first, and those last that few rows have, the fullest of them first.
+
+    Beside them, how many rows have something in the fullest; -1 where no node has cells.
+    """
+    ordered: list[tuple[int, Node]] = []
+    for node in nodes:
+        filled = -1
+        if type(node) is Group:
+            inner, filled = _ordered(node.nodes, count)
+            ordered.append((filled, Group(node.name, inner)))
+            continue
+        if isinstance(node, COLUMN):
+            filled = count - node.cells.count("")
+        ordered.append((filled, node))
+    first, often = _identifier(nodes, count), _SELDOM * count
+    most = max((filled for filled, _ in ordered), default=-1)
+    # A stable order: what has no cells stays where it is.
+    ordered.sort(key=lambda one: (-often if one[0] < 0 else -min(one[0], often), one[1] is not first))
+    return [node for _, node in ordered], most
 
 
-def _identifier_first(nodes: list[Node], count: int) -> list[Node]:
+def _identifier(nodes: Sequence[Node], count: int) -> Node | None:
+    """Return the column that identifies a row, where it is not the first anyway."""
     first = next((node for node in nodes if isinstance(node, _WITH_GROUPS)), None)
     if first is None or (type(first) is Leaf and _identifies(first, count)):
-        return nodes
+        return None
     leaves = {node.name.lower(): node for node in reversed(nodes) if type(node) is Leaf}
-    for known in _IDENTIFIERS:
-        if known in leaves and _identifies(leaves[known], count):
-            return [leaves[known], *(node for node in nodes if node is not leaves[known])]
-    return nodes
+    known = (leaves[name] for name in _IDENTIFIERS if name in leaves)
+    return next((leaf for leaf in known if _identifies(leaf, count)), None)
 
 
 def _identifies(leaf: Leaf, count: int) -> bool:
     cells = leaf.cells
     return (count == 1 or cells[0] != cells[-1]) and "" not in cells and len(set(cells)) == count
-
-
-def _filled(node: Node, count: int) -> int:
-    """Return how many rows have something in a node; all of them where it has no cells."""
-    if isinstance(node, COLUMN):
-        return count - node.cells.count("")
-    columns = columns_of(node.nodes) if type(node) is Group else ()
-    return max((count - column.count("") for column in columns), default=count)
 
 
 def _narrowed(nodes: list[Node]) -> list[Node]:

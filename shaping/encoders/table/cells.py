@@ -140,7 +140,7 @@ def _null(_missing: Missing) -> None:
 def _json(column: list[Any], kinds: set[type]) -> list[str]:
     if kinds <= _SCALARS:
         return orjson.dumps(column)[1:-1].decode().split(",")
-    return list(map(quoted, column))
+    return b"\n".join(map(orjson.dumps, column)).decode().split("\n")
 
 
 def _is_odd(text: str) -> bool:

@@ -84,16 +84,11 @@ class TableContext:
 
 
 class ColumnPath(NamedTuple):
-    """Where a column stands: its name, the path to it, how deep."""
+    """Where a column stands: its name, the path to it from the row, how deep."""
 
     label: str
-    prefix: str
+    path: str
     depth: int
-
-    @property
-    def path(self) -> str:
-        """The path from the row."""
-        return self.prefix + self.label
 
 
 def copied(source: str, at: ColumnPath) -> Derived | None:

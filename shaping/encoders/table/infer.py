@@ -88,7 +88,7 @@ def keyed_scalars(value: dict[str, Json], context: TableContext) -> Table:
     inner = context.within(len(value))
     names = list(value)
     key = Leaf(KEY, texts(names, ",".join(names)), strings=names)
-    return arranged([key, *_column(list(value.values()), inner, ColumnPath(VALUE, "", 0))], inner, ())
+    return arranged([key, *_column(list(value.values()), inner, ColumnPath(VALUE, VALUE, 0))], inner, ())
 
 
 def _members(
@@ -110,7 +110,8 @@ def _members(
         if key in derived:
             nodes.append(Derived(name(key), derived[key]))
         else:
-            nodes += _column(column, context, ColumnPath(name(key), prefix, at.depth + 1))
+            label = name(key)
+            nodes += _column(column, context, ColumnPath(label, prefix + label, at.depth + 1))
     if rare:
         also = [",".join(f"{name(key)}={cell(row[key])}" for key in row if key in rare) for row in records.rows]
         nodes.append(Also(also))
@@ -142,8 +143,10 @@ def _column(column: list[Any], context: TableContext, at: ColumnPath) -> Sequenc
 def _same_as_before(column: list[Any], context: TableContext, at: ColumnPath) -> Derived | None:
     """Return a column of lists or long texts as a copy of one that was written before, where it is one."""
     known = context.known_values(column, at.path)
-    present: list[Json] = [[value] for value in column if value is not MISSING] if known else []
-    return copied(known, at) if known and len(quoted(present)) > _LONG else None
+    if not known:
+        return None
+    present: list[Json] = [[] if value is MISSING else [value] for value in column]
+    return copied(known, at) if len(quoted(present)) > _LONG else None
 
 
 def _marks(column: list[Any]) -> list[str]:
@@ -214,7 +217,7 @@ def _lists(column: list[Any], kinds: set[type], context: TableContext, at: Colum
     present = [each for each in lists if each]
     if max(map(len, present)) == 1 and all(column):
         rows = Members([each[0] if each else {} for each in lists])
-        return _group(rows, context, at._replace(label=f"{at.label}{ONLY}"))
+        return _group(rows, context, ColumnPath(f"{at.label}{ONLY}", f"{at.path}{ONLY}", at.depth))
     worth = 60 + 16 * len(present)
     if _LEAST * len(items) < worth and len(quoted(items)) < worth:
         return []

@@ -7,7 +7,7 @@ from collections import Counter
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
-from shaping.encoders.table.cells import KEY, bare
+from shaping.encoders.table.cells import KEY, bares
 from shaping.encoders.table.derive import is_asked_of_a_record
 from shaping.encoders.table.model import Group, Leaf, Usual, leaves, with_leaves
 from shaping.encoders.table.shorten import legend, pattern
@@ -156,7 +156,7 @@ def _candidates(nodes: Sequence[Node], breaks: set[int]) -> Iterator[_HeadCandid
             continue
         if leaf.strings and path == leaf.name and (found := _headed(leaf, breaks)):
             yield found
-        if not is_asked_of_a_record(path, leaf.cells[0]) and _has_runs(leaf.cells):
+        if _has_runs(leaf.cells) and not is_asked_of_a_record(path, leaf.cells[0]):
             said = [f"{path}={cell}" for cell in leaf.cells]
             yield _HeadCandidate(path, said, None, _size(leaf) + len(leaf.cells), breaks | _changes(leaf.cells))
 
@@ -196,7 +196,7 @@ def _headed(leaf: Leaf, breaks: set[int]) -> _HeadCandidate | None:
     tails = [text[len(start) : len(text) - len(end)] for start, text in zip(heads, column, strict=True)]
     if not all(tails):
         return None
-    rest = list(map(bare, tails))
+    rest = bares(tails)
     said = [f"{leaf.name}={start}{{}}{end}" for start in heads]
     return _HeadCandidate(leaf.name, said, rest, _size(leaf) - sum(map(len, rest)), breaks | _changes(heads))
 
@@ -205,8 +205,8 @@ def _size(leaf: Leaf) -> int:
     """Return how many characters a column has without sections: what all have in common is written once in any case."""
     if leaf.strings and (around := pattern(leaf.strings)):
         return sum(map(len, around[1]))
-    often = frozenset(legend(leaf.cells)) if leaf.strings else frozenset[str]()
-    return sum(_TAG if cell in often else len(cell) for cell in leaf.cells)
+    often = frozenset(legend(leaf.cells)) if leaf.strings else ()
+    return sum(_TAG if cell in often else len(cell) for cell in leaf.cells) if often else sum(map(len, leaf.cells))
 
 
 def _head_of(column: Sequence[str], *, is_key: bool) -> re.Pattern[str] | None:
