@@ -21,7 +21,7 @@ def run(*arguments: str, stdin: str | None = None) -> Result:
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str]:
     (tmp_path / "short.txt").write_text("hello world")
-    (tmp_path / "long.json").write_text(texts.make("issues", 1, 40_000))
+    (tmp_path / "long.json").write_text(texts.make("issues", 1, 60_000))
     return str(tmp_path / "short.txt"), str(tmp_path / "long.json")
 
 
