@@ -8,6 +8,7 @@ from fastmcp import Client, FastMCP
 from mcp import Client as SdkClient
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
+from opentelemetry.sdk.trace import TracerProvider
 from pydantic import BaseModel
 
 from shaping import Shaper, ToolError, shape, using
@@ -158,6 +159,15 @@ async def test_called_outside_any_framework_the_same_function_returns_its_envelo
         server.tool()(tool)
     assert functions["fail"]() == {"error": {"error": "no such issue", "error_code": "not_found"}}
     assert await functions["fail_later"]() == {"error": {"error": "no such issue", "error_code": "not_found"}}
+
+
+def test_the_recorded_span_of_another_library_is_no_request_of_the_sdk() -> None:
+    @shape(shaper=Shaper({}))
+    def fail():  # type: ignore[no-untyped-def]  # noqa: ANN202 (as people write it)
+        raise ToolError("NOT_FOUND", "no such issue")
+
+    with TracerProvider().get_tracer("fastapi").start_as_current_span("GET /"):
+        assert fail() == {"error": {"error": "no such issue", "error_code": "not_found"}}  # type: ignore[no-untyped-call]
 
 
 def failing(dialect: str) -> list[Any]:

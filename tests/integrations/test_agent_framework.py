@@ -5,7 +5,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from agent_framework import Content, FunctionInvocationContext, FunctionTool, MiddlewareTermination
+from agent_framework import (
+    Agent,
+    BaseChatClient,
+    ChatResponse,
+    Content,
+    FunctionInvocationContext,
+    FunctionInvocationLayer,
+    FunctionTool,
+    Message,
+    MiddlewareTermination,
+)
 
 from shaping import Shaper, shape
 from shaping.integrations.agent_framework import AgentFrameworkShaping
@@ -28,6 +38,30 @@ def invoke(shaper: Shaper, tool: FunctionTool, **arguments: Any) -> Any:
     return context.result
 
 
+class ScriptedModel(FunctionInvocationLayer[Any], BaseChatClient[Any]):
+    """Calls one tool, then ends; keeps the result that it was shown."""
+
+    def __init__(self, name: str, arguments: dict[str, Any]) -> None:
+        super().__init__()
+        self.call = Content.from_function_call(call_id="1", name=name, arguments=arguments)
+        self.shown: list[Any] = []
+
+    async def _inner_get_response(self, *, messages: Any, **_: Any) -> ChatResponse[Any]:  # type: ignore[override]
+        self.shown = [part for one in messages for part in one.contents if part.type == "function_result"]
+        return ChatResponse(messages=[Message(role="assistant", contents=["done" if self.shown else self.call])])
+
+
+def shown(shaper: Shaper, tool: Any, **arguments: Any) -> Any:
+    """Return the result that an agent's model is shown of a tool."""
+    model, shaping = ScriptedModel(tool.__name__, arguments), AgentFrameworkShaping(shaper=shaper)
+    asyncio.run(Agent(model, tools=[tool, shaping.expand_tool()], middleware=[shaping]).run("go"))
+    return model.shown[0]
+
+
+def test_an_agents_model_reads_the_same(shaper: Shaper, read_over_mcp: str) -> None:
+    assert shown(shaper, list_issues, repo="a").result == read_over_mcp
+
+
 def test_the_model_reads_what_it_would_read_over_mcp(shaper: Shaper, read_over_mcp: str) -> None:
     tool = FunctionTool(name="list_issues", description="List issues", func=list_issues)
     assert [item.text for item in invoke(shaper, tool, repo="a")] == [read_over_mcp]
@@ -48,8 +82,8 @@ def test_a_failure_has_the_frameworks_own_status(shaper: Shaper) -> None:
     def fails() -> str:
         raise ValueError("no repository")
 
-    with pytest.raises(ValueError, match="no repository"):
-        invoke(shaper, FunctionTool(name="fails", description="Fail", func=fails))
+    told = shown(shaper, fails)
+    assert (str(told.exception), told.result) == ("no repository", "Error: Function failed.")
 
 
 def test_a_failure_under_the_decorator_is_told_in_the_frameworks_way(shaper: Shaper) -> None:
@@ -57,8 +91,8 @@ def test_a_failure_under_the_decorator_is_told_in_the_frameworks_way(shaper: Sha
     def fails() -> list[dict[str, Any]]:
         raise ValueError("no repository")
 
-    (told,) = invoke(shaper, FunctionTool(name="fails", description="Fail", func=fails))
-    assert ("no repository" in told.text, "invalid_argument" in told.text) == (True, True)
+    told = shown(shaper, fails).result
+    assert ("no repository" in told, "invalid_argument" in told) == (True, True)
 
 
 def test_an_asynchronous_call_reads_the_same(shaper: Shaper, read_over_mcp: str) -> None:
