@@ -19,6 +19,8 @@ from tests.integrations.test_bars import without
 
 ROOT = Path(__file__).parents[1]
 PLACE = ROOT / ".cache" / "integrations"
+# What the tests need besides: the ways of two frameworks to MCP servers, which are packages of their own.
+BESIDE = {"langchain": ["langchain-mcp-adapters"], "pydantic_ai": ["pydantic-ai-slim[mcp]"]}
 PASSED = re.compile(r"^PASSED \S+::(test_\w+)", re.MULTILINE)
 
 
@@ -35,7 +37,8 @@ def environment(name: str, requirements: list[str]) -> Path:
     if not (place / "bin" / "python").exists():
         venv.create(place, with_pip=True)
     python = place / "bin" / "python"
-    wanted = [*requirements, "pytest>=9", "pytest-timeout", "hypothesis", "--editable", str(ROOT)]
+    tested = ["pytest>=9", "pytest-timeout", "hypothesis", "--editable", str(ROOT)]
+    wanted = [*requirements, *BESIDE.get(name, []), *tested]
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--upgrade", *wanted], check=True)
     return python
 

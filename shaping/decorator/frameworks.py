@@ -23,6 +23,7 @@ Framework: TypeAlias = Literal["fastmcp", "sdk", "claude", "agents"]
 _RAISING: Final = frozenset({"claude", "agents"})
 _SDK = "mcp.server.mcpserver"
 _STRANDS = "strands.telemetry.tracer"
+_MCP_1 = {"mcp.server.lowlevel.server": "request_ctx"}  # version 2 has none
 # The context variables that LangChain, LlamaIndex and Agno set around each call of a tool.
 _TOOL_RUNS = {
     "langchain_core.runnables.config": "var_child_runnable_config",
@@ -96,15 +97,14 @@ def calling_framework(tool: DecoratedTool, args: tuple[Any, ...]) -> Framework |
     span = _current_span()
     if tool.under_mcp_sdk and span is not None:
         return "sdk"
-    if _inside_agents() or (_STRANDS in sys.modules and span in {_STRANDS, ""}):
+    if _is_set(_TOOL_RUNS) or (_STRANDS in sys.modules and span in {_STRANDS, ""}):
         return "agents"
-    if _SDK not in sys.modules or span not in {"mcp-python-sdk", ""}:
-        return None
-    if "claude_agent_sdk" in sys.modules and args and type(args[-1]) is dict:
+    inside_sdk = _SDK in sys.modules and span in {"mcp-python-sdk", ""}
+    if "claude_agent_sdk" in sys.modules and args and type(args[-1]) is dict and (inside_sdk or _is_set(_MCP_1)):
         # The in-process server of the Claude Agent SDK gives a tool its arguments in one dict; MCPServer gives none so.
         return "claude"
     # The SDK's own schema generator, no other's, asks a tool for its schema, where the tool has one.
-    return None if tool.advertises else "sdk"
+    return "sdk" if inside_sdk and not tool.advertises else None
 
 
 def _inside_fastmcp() -> bool:
@@ -118,10 +118,10 @@ def _inside_fastmcp() -> bool:
     return True
 
 
-def _inside_agents() -> bool:
-    """Return whether an agent framework runs a tool that takes a failure for one only where it is raised."""
-    variables = (getattr(sys.modules.get(module), name, None) for module, name in _TOOL_RUNS.items())
-    return any(one is not None and one.get(None) is not None for one in variables)
+def _is_set(variables: dict[str, str]) -> bool:
+    """Return whether one of these context variables has a value, by module and name."""
+    found = (getattr(sys.modules.get(module), name, None) for module, name in variables.items())
+    return any(one is not None and one.get(None) is not None for one in found)
 
 
 def _current_span() -> str | None:
@@ -177,7 +177,8 @@ def _coded(shaped: Shaped, error: Exception | None) -> ToolError:
 def _is_protocol_error(error: Exception) -> bool:
     """Return whether the error answers the protocol, not the model: frameworks make a JSON-RPC error of it."""
     module = sys.modules.get("mcp.shared.exceptions")
-    return module is not None and isinstance(error, module.MCPError)
+    named = (getattr(module, name, None) for name in ("MCPError", "McpError"))  # the latter before version 2
+    return isinstance(error, tuple(kind for kind in named if kind is not None))
 
 
 def _raise_in_fastmcp(shaped: Shaped, error: Exception | None) -> NoReturn:

@@ -37,7 +37,7 @@ class LangChainShaping(AgentMiddleware):  # type: ignore[type-arg]
         result = await handler(request)
         if isinstance(result, ToolMessage):
             return self._message(result, request.name)
-        if not hasattr(result, "content") or not hasattr(result, "isError"):
+        if not hasattr(result, "content"):
             return result  # a Command, which steers the graph
         wire = result.model_dump(mode="json", by_alias=True, exclude_none=True)
         return type(result).model_validate(self._results.result(wire, request.name))

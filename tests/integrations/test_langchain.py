@@ -12,6 +12,7 @@ from langchain.agents.middleware import AgentMiddleware, ToolRetryMiddleware
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
+from langchain_mcp_adapters.client import MultiServerMCPClient
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
@@ -170,6 +171,38 @@ def test_a_tool_node_of_ones_own_is_shaped(shaper: Shaper, read_over_mcp: str) -
     call = AIMessage("", tool_calls=[{"name": "list_issues", "args": {"repo": "a"}, "id": "1"}])
     assert graph.invoke({"messages": [call]})["messages"][-1].content == read_over_mcp
     assert asyncio.run(graph.ainvoke({"messages": [call]}))["messages"][-1].content == read_over_mcp
+
+
+SERVER = """
+import json
+from mcp.server.fastmcp import FastMCP
+from tests.integrations.answers import issues
+server = FastMCP("tracker", log_level="CRITICAL")
+@server.tool()
+def list_issues(repo: str) -> str:
+    return json.dumps(issues())
+@server.tool()
+def fails(repo: str) -> str:
+    raise ValueError("no repository")
+server.run()
+"""
+
+
+def test_results_of_mcp_servers_are_shaped(shaper: Shaper, read_over_mcp: str) -> None:
+    started = {"transport": "stdio", "command": sys.executable, "args": ["-c", SERVER], "env": {"PYTHONPATH": "."}}
+
+    async def called(name: str) -> ToolMessage:
+        interceptors = [LangChainShaping(shaper=shaper).intercept]
+        client = MultiServerMCPClient({"tracker": started}, tool_interceptors=interceptors)
+        (found,) = [tool for tool in await client.get_tools() if tool.name == name]
+        message: ToolMessage = await found.ainvoke(
+            {"type": "tool_call", "name": name, "args": {"repo": "a"}, "id": "1"}
+        )
+        return message
+
+    listed, failed = asyncio.run(called("list_issues")), asyncio.run(called("fails"))
+    assert (listed.status, listed.content[0]["text"]) == ("success", read_over_mcp)  # type: ignore[index]
+    assert (failed.status, "no repository" in str(failed.content)) == ("error", True)
 
 
 def test_a_call_is_entered_in_the_ledger(shaper: Shaper, entered: Callable[[], Any]) -> None:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from fastmcp import FastMCP
 from pydantic_ai import Agent, ApprovalRequired, BinaryContent, DeferredToolRequests, ModelRetry, ToolReturn
+from pydantic_ai.mcp import MCPToolset
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
@@ -101,11 +103,17 @@ def test_a_failure_has_the_frameworks_own_status(shaper: Shaper) -> None:
 
 
 def test_results_of_mcp_servers_are_shaped(shaper: Shaper, read_over_mcp: str) -> None:
-    async def call_tool(name: str, arguments: dict[str, Any]) -> Any:
-        return issues()
+    server: FastMCP[Any] = FastMCP("tracker")
+    server.tool(list_issues)
+    shown: list[Any] = []
 
-    shaped = PydanticAIShaping(shaper=shaper).process_tool_call(None, call_tool, "list_issues", {})
-    assert asyncio.run(shaped) == read_over_mcp
+    def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
+        shown.extend(part.content for part in messages[-1].parts if part.part_kind == "tool-return")
+        return ModelResponse([TextPart("done") if shown else ToolCallPart("list_issues", {"repo": "a"})])
+
+    toolset: Any = MCPToolset(server, process_tool_call=PydanticAIShaping(shaper=shaper).process_tool_call)
+    asyncio.run(Agent(FunctionModel(answer), toolsets=[toolset]).run("go"))
+    assert shown == [read_over_mcp]
 
 
 def test_the_example_prints_what_the_model_reads() -> None:
