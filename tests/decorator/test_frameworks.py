@@ -167,7 +167,7 @@ def test_the_recorded_span_of_another_library_is_no_request_of_the_sdk() -> None
         raise ToolError("NOT_FOUND", "no such issue")
 
     with TracerProvider().get_tracer("fastapi").start_as_current_span("GET /"):
-        assert fail() == {"error": {"error": "no such issue", "error_code": "not_found"}}  # type: ignore[no-untyped-call]
+        assert fail() == {"error": {"error": "no such issue", "error_code": "not_found"}}
 
 
 def failing(dialect: str) -> list[Any]:
