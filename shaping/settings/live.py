@@ -24,6 +24,7 @@ Signature: TypeAlias = "tuple[tuple[str, int, int, int, int], ...]"
 # Events within one step count as one edit; two steps after the last of them the new config is live.
 _STEP_MS = 50
 # Some file systems (networks, mounts of a container) report nothing: look again once in a while.
+_WATCHER = "shaping-settings"  # the name of the thread
 _LOOK_AGAIN_MS = 500
 # The clock of a file system ticks every few milliseconds, and two edits within one tick bear the same time.
 _FRESH_NS = 100_000_000
@@ -71,9 +72,7 @@ class LiveConfig:
                 return
             stop = self._stop = threading.Event()
             # The thread must not keep this object alive: when nobody else does, the thread ends.
-            watcher = threading.Thread(
-                target=_watch, args=(weakref.ref(self), stop), name="shaping-settings", daemon=True
-            )
+            watcher = threading.Thread(target=_watch, args=(weakref.ref(self), stop), name=_WATCHER, daemon=True)
             weakref.finalize(self, stop.set)
             _watching.add(self)
             watcher.start()
@@ -313,6 +312,7 @@ def _watch_directories(reference: weakref.ref[LiveConfig], directories: frozense
     """Reload on changes until the set of directories itself changes."""
     from watchfiles import watch  # noqa: PLC0415 (only a process that watches pays for it)
 
+    logging.getLogger("watchfiles.main").addFilter(_is_not_ours)
     changes = watch(
         *directories,
         recursive=False,
@@ -328,6 +328,11 @@ def _watch_directories(reference: weakref.ref[LiveConfig], directories: frozense
     for _ in changes:
         if _reload_if_touched(reference) != directories:
             return
+
+
+def _is_not_ours(record: logging.LogRecord) -> bool:
+    """Whether it is not about our thread: the log of a server need not count changes in a directory."""
+    return record.threadName != _WATCHER
 
 
 def _reload_if_touched(reference: weakref.ref[LiveConfig]) -> frozenset[Path] | None:

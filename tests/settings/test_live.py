@@ -72,6 +72,17 @@ def test_a_file_that_appears_and_is_edited_is_followed_and_one_that_disappears_s
     assert live.problem is None
 
 
+def test_the_watcher_writes_nothing_into_the_log_of_an_application(
+    live: LiveConfig, write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        write(NAME, config(1))
+        eventually(lambda: number(live) == 1)
+        write(NAME, config(2))
+        eventually(lambda: number(live) == 2)
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("watchfiles")] == []
+
+
 @pytest.mark.parametrize("name", [".shaping/response_config.json", ".code-scalpel/response_config.json"])
 def test_a_file_in_a_directory_that_is_made_later_is_found(live: LiveConfig, write: Write, name: str) -> None:
     write(name, config(1))
