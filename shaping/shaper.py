@@ -274,8 +274,13 @@ def _read(value: Any, plan: Plan, call: CallContext) -> tuple[Any, Plan, CallCon
         value = value.data
     if type(value) is str and call.page is None and (parsed := data_in(value, plan)) is not None:
         call, value = replace(call, text_before=call.text_before or partial(str, value)), parsed.value
-        is_log = plan.fields is None and _is_log(parsed)
+        plan, is_log = for_rows(plan, parsed), plan.fields is None and _is_log(parsed)
     return value, plan, clean_call(call, plan), is_log
+
+
+def for_rows(plan: Plan, parsed: Parsed) -> Plan:
+    """Return a plan by which rows of CSV stay rows: as JSON even a few of them are dearer."""
+    return replace(plan, encoding="table") if parsed.format == "csv" and plan.encoding == "auto" else plan
 
 
 def _is_log(parsed: Parsed) -> bool:

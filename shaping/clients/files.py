@@ -107,7 +107,7 @@ class ConfigEdit:
         Versions before 0.2 kept it beside the file, where it is still found.
         """
         older = file.with_name(f"{file.name}.shaping-{self.kind}backup")
-        place = blake2b(str(file.absolute()).encode(), digest_size=8).hexdigest()
+        place = blake2b(str(file.resolve()).encode(), digest_size=8).hexdigest()
         return older if older.exists() else data_directory(os.environ) / "backups" / f"{self.kind}{place}" / file.name
 
     def apply(self, file: Path, change: Callable[[str], str]) -> bool:

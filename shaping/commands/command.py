@@ -15,14 +15,13 @@ from shaping.commands.output import (
     FORMATS,
     LEFT_OPEN,
     Capture,
+    CleanedOutputs,
     CommandOutput,
     CommandResponse,
     Finished,
     Invocation,
     OutputStream,
-    clean_output,
     fits,
-    short_lines,
 )
 from shaping.commands.process import run_process
 from shaping.parsers import parse
@@ -185,14 +184,15 @@ def make_response(source: Shaper | CommandSource, plan: Plan, finished: Finished
     out = finished.stdout.capture
     formats = [name for name in plan.parse if name in FORMATS]
     parsed = parse(out.text(), formats) if out.whole and out.size else None
-    plain = None if parsed is not None else _plain_text(source, plan, finished)
-    return plain or _respond(source, plan, finished, parsed)
+    cleaned = CleanedOutputs(finished, plan, off=source.mode == "off")
+    plain = None if parsed is not None else _plain_text(source, plan, cleaned)
+    return plain or _respond(source, plan, cleaned, parsed)
 
 
 def _respond(
-    source: Shaper | CommandSource, plan: Plan, finished: Finished, parsed: Parsed | None = None
+    source: Shaper | CommandSource, plan: Plan, cleaned: CleanedOutputs, parsed: Parsed | None = None
 ) -> CommandResponse:
-    response: CommandResponse = responses().respond(shaper_of(source), plan, finished, parsed)
+    response: CommandResponse = responses().respond(shaper_of(source), plan, cleaned, parsed)
     return response
 
 
@@ -203,28 +203,26 @@ def responses() -> Any:
     return response
 
 
-def _plain_text(source: Shaper | CommandSource, plan: Plan, finished: Finished) -> CommandResponse | None:
+def _plain_text(source: Shaper | CommandSource, plan: Plan, cleaned: CleanedOutputs) -> CommandResponse | None:
     """Return the response to a command whose text fits and needs only cleaning; None for every other."""
-    ended, out, err = finished.ended, finished.stdout.capture, finished.stderr.capture
+    finished, ended = cleaned.finished, cleaned.finished.ended
     rules_apply = plan.fields is not None or plan.private is not None or plan.drop_lines or plan.debug
     asks_etag = finished.invocation.etag is not None or "etag" in plan.envelope
     coded = ended.timed_out or ended.exit_code in dict(plan.exit_codes)
     unusual = plan.dialect != "none" or not plan.enabled or source.mode == "off" or bool(source.warnings)
-    if rules_apply or asks_etag or coded or unusual or not (out.whole and err.whole):
+    whole = finished.stdout.capture.whole and finished.stderr.capture.whole
+    if rules_apply or asks_etag or coded or unusual or not whole:
         return None
-    rules = Rules.of(plan)
-    cleaned = [clean_output(one, plan, rules) for one in (out, err)]
-    shown, told = ("\n".join(one.lines.lines) for one in cleaned)
-    shown = short_lines(shown, plan, finished.invocation)
+    shown, told = cleaned.text, "\n".join(cleaned.err.lines.lines)
     if plan.max_tokens is not None and not fits(shown + told, plan, plan.max_tokens - _FACTS):
         return None
     how = f"ended by {ended.signal}" if ended.signal else f"exit code {ended.exit_code}"
     said = [how] if ended.exit_code else []
-    said += ["secrets redacted"] if any(one.redacted for one in cleaned) else []
+    said += ["secrets redacted"] if cleaned.out.redacted or cleaned.err.redacted else []
     said += [LEFT_OPEN] if ended.left_open else []
     told += "\n" if told and not told.endswith("\n") else ""
     return CommandResponse(
-        lambda: _respond(source, plan, finished).envelope,
+        lambda: _respond(source, plan, cleaned).envelope,
         ended.exit_code,
         shown,
         f"{told}({'; '.join(said)})\n" if said else told,

@@ -10,7 +10,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from shaping.budget.lines import FEW, Cutter, CutText, NumberedLines
+from shaping.budget.lines import FEW, Cutter, CutText, NumberedLines, Rules
 from shaping.parsers import EXACT
 from shaping.parsers.terminal import clean_lines, error_lines
 from shaping.redaction import StreamRedactor, redact_text
@@ -20,7 +20,6 @@ from shaping.tokens import counter, upper_bound
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from shaping.budget.lines import Rules
     from shaping.commands.process import ProcessExit
     from shaping.commands.storage import PartWriter
     from shaping.envelope import Envelope
@@ -302,6 +301,37 @@ def clean_output(capture: Capture, plan: Plan, rules: Rules, *, off: bool = Fals
     return CleanedOutput(NumberedLines(kept), hits, exact, dropped)
 
 
+class CleanedOutputs:
+    """Both outputs of a command, each cleaned when it is first looked at."""
+
+    def __init__(self, finished: Finished, plan: Plan, *, off: bool = False) -> None:
+        self.finished, self.rules = finished, Rules() if off else Rules.of(plan)
+        self._plan, self._off = plan, off
+
+    @cached_property
+    def out(self) -> CleanedOutput:
+        """Standard output."""
+        return clean_output(self.finished.stdout.capture, self._plan, self.rules, off=self._off)
+
+    @cached_property
+    def err(self) -> CleanedOutput:
+        """Standard error."""
+        return clean_output(self.finished.stderr.capture, self._plan, self.rules, off=self._off)
+
+    @cached_property
+    def text(self) -> str:
+        """Standard output as plain text, with lines that differ in a few words written short."""
+        text = "\n".join(self.out.lines.lines)
+        plan, words = self._plan, self.finished.invocation.argv
+        # A program that prints files prints their bytes.
+        prints_files = _PRINTS_FILES.match(words[-1] if len(words) > 1 and words[1] == "-c" else words[0])
+        if len(text) < LONG_TEXT or "repeats" not in plan.noise or plan.encoding == "json" or prints_files or self._off:
+            return text
+        from shaping.encoders.lines import encode  # noqa: PLC0415 (a short text does without the encoders: costs 20 ms)
+
+        return encode(text)
+
+
 def _tidied(text: str) -> list[str]:
     """Return the lines of a text as a terminal shows them; those of a diff, and where little would go, as they are.
 
@@ -368,17 +398,6 @@ def fits(text: str, plan: Plan, limit: int) -> bool:
     """Return whether a text is within so many tokens."""
     # No text has more tokens than bytes: one that is small by its bytes is not counted.
     return upper_bound(text) <= limit or counter(plan.tokenizer).exact(text) <= limit
-
-
-def short_lines(text: str, plan: Plan, invocation: Invocation) -> str:
-    """Write lines that differ in a few words short; a program that prints files prints their bytes."""
-    words = invocation.argv
-    prints_files = bool(_PRINTS_FILES.match(words[-1] if len(words) > 1 and words[1] == "-c" else words[0]))
-    if len(text) < LONG_TEXT or "repeats" not in plan.noise or plan.encoding == "json" or prints_files:
-        return text
-    from shaping.encoders.lines import encode  # noqa: PLC0415 (a short text does without the encoders: costs 20 ms)
-
-    return encode(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,7 +199,6 @@ def _forked() -> int | None:
         return None
 
 
-_GUESSED: Final = 4_000  # characters
 _LEDGER_SECONDS: Final = 5.0  # the most that it waits for tokens to be counted; 0.1 on an idle machine
 
 
@@ -207,9 +206,7 @@ def _enter(shaper: CommandSource, plan: Plan, before: str, after: str, shaped: S
     """Count what would have been printed and what was printed in its place, and write both to the ledger."""
     from shaping.ledger import MeasuredCall, open_ledger, texts  # noqa: PLC0415 (loaded after the output went out: costs 30 ms)
 
-    # Of a short output that is printed as it was, nothing is saved: its size is guessed, and no vocabulary loaded.
-    unchanged = after == before and len(after) < _GUESSED
-    ledger = open_ledger(tokenizer="chars" if unchanged else plan.tokenizer)
+    ledger = open_ledger(tokenizer=plan.tokenizer)
     if ledger is None:
         return
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.budget.lines import Cutter, CutText, NumberedLines, Rules
+from shaping.budget.lines import Cutter, CutText, NumberedLines
 from shaping.cleaning import replaced, unmatched
 from shaping.cleaning.call import clean_envelope
 from shaping.commands.output import (
@@ -17,13 +17,12 @@ from shaping.commands.output import (
     LEFT_OPEN,
     REF_ONLY,
     CleanedOutput,
+    CleanedOutputs,
     CommandResponse,
     CutOutputs,
     OutputCutter,
-    clean_output,
     fits,
     protected_text,
-    short_lines,
 )
 from shaping.commands.process import OURS, TIMED_OUT, error_of, not_started
 from shaping.commands.storage import OutputStore, PartWriter, StoredOutput
@@ -34,9 +33,9 @@ from shaping.present.notices import ROOMY
 from shaping.present.wrap import tag_of
 from shaping.redaction import redact_text
 from shaping.response import CallContext, Warned, counted, required
-from shaping.shaper import Shaper
+from shaping.shaper import Shaper, for_rows
 from shaping.store.files import result_file, results_folder
-from shaping.tokens import cheap, counter, upper_bound
+from shaping.tokens import cheap, counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -75,13 +74,13 @@ def make_shaper(config: str | PathLike[str] | None, environ: Mapping[str, str]) 
     return Shaper(config, expandable=True, watch=False, environ=environ)
 
 
-def respond(shaper: Shaper, plan: Plan, finished: Finished, parsed: Parsed | None) -> CommandResponse:
+def respond(shaper: Shaper, plan: Plan, cleaned: CleanedOutputs, parsed: Parsed | None) -> CommandResponse:
     """Return the response of a command that has ended; `parsed` is the data that it printed, where it did."""
     if plan.enabled or plan.dialect != "none":
-        return _Response(shaper, plan, finished, parsed).respond()
-    in_envelope = replace(plan, dialect="invariant")
+        return _Response(shaper, plan, cleaned, parsed).respond()
+    in_envelope, finished = replace(plan, dialect="invariant"), cleaned.finished
     return CommandResponse(
-        lambda: _Response(shaper, in_envelope, finished, parsed).respond().envelope,
+        lambda: _Response(shaper, in_envelope, cleaned, parsed).respond().envelope,
         finished.ended.exit_code,
         protected_text(finished.stdout.capture.text(), plan),
         protected_text(finished.stderr.capture.text(), plan),
@@ -90,7 +89,7 @@ def respond(shaper: Shaper, plan: Plan, finished: Finished, parsed: Parsed | Non
 
 def respond_to_stream(shaper: Shaper, plan: Plan, finished: Finished, data: Any) -> Envelope[Any]:
     """Return the envelope that ends a stream: how the command ended, and a ref to all that it printed."""
-    return _Response(shaper, plan, finished, None).end_of_stream(data)
+    return _Response(shaper, plan, CleanedOutputs(finished, plan, off=shaper.mode == "off"), None).end_of_stream(data)
 
 
 def _not_started_envelope(problem: Exception, invocation: Invocation) -> Envelope[Any]:
@@ -127,15 +126,13 @@ def render_wire(envelope: Envelope[Any], plan: Plan) -> Any:
 class _Response:
     """The response to one command, as it is being fitted to its budget."""
 
-    def __init__(self, shaper: Shaper, plan: Plan, finished: Finished, parsed: Parsed | None) -> None:
-        self._off = shaper.mode == "off"
-        if self._off:
-            plan = replace(plan, max_tokens=None, keep_lines=(), drop_lines=())
-        self._shaper, self._plan, self._finished = shaper, plan, finished
+    def __init__(self, shaper: Shaper, plan: Plan, cleaned: CleanedOutputs, parsed: Parsed | None) -> None:
+        if shaper.mode == "off":
+            plan = replace(plan, max_tokens=None)
+        self._shaper, self._plan, self._cleaned, self._finished = shaper, plan, cleaned, cleaned.finished
         self._plain = plan.dialect == "none"
-        self._rules = Rules.of(plan)
         self._counter = counter(plan.tokenizer)
-        self._err = clean_output(finished.stderr.capture, plan, self._rules, off=self._off)
+        self._err, finished = cleaned.err, cleaned.finished
         self._own = _own_envelope(parsed, plan, finished.ended.exit_code)
         self._parsed = Parsed(self._own.data, "json") if self._own else parsed
         # A damaged envelope is data, and its program still speaks the contract.
@@ -157,13 +154,13 @@ class _Response:
 
     # The outputs, cleaned.
 
-    @cached_property
+    @property
     def _out(self) -> CleanedOutput:
-        return clean_output(self._finished.stdout.capture, self._plan, self._rules, off=self._off)
+        return self._cleaned.out
 
     @cached_property
     def _cutter(self) -> OutputCutter:
-        out = Cutter(self._out.lines, self._rules, self._text_price)
+        out = Cutter(self._out.lines, self._cleaned.rules, self._text_price)
         return OutputCutter(out, self._err_cutter, failed=self._error is not None)
 
     @cached_property
@@ -171,7 +168,7 @@ class _Response:
         said = "\n".join(self._err.lines.lines).strip()
         message = "" if self._error is None or self._plain else self._error.message
         repeated = said != "" and "\n" not in said and message.endswith(said)
-        return Cutter(NumberedLines([""]) if repeated else self._err.lines, self._rules, self._text_price)
+        return Cutter(NumberedLines([""]) if repeated else self._err.lines, self._cleaned.rules, self._text_price)
 
     def _text_price(self, text: str) -> int:
         """Count the tokens of a text as it stands in the response: plain, or in the JSON of an envelope."""
@@ -196,7 +193,8 @@ class _Response:
 
     def _within_budget(self) -> CommandResponse:
         limit, whole = self._plan.max_tokens, self._cutter.to(None)
-        whole = replace(whole, out=replace(whole.out, text=self._short_lines(whole.out.text)))
+        if self._plain and whole.out.whole:
+            whole = replace(whole, out=replace(whole.out, text=self._cleaned.text))
         if limit is None or fits(whole.out.text + whole.err.text, self._plan, limit):
             response = self._cut(whole)
             if limit is None or fits(response.printed, self._plan, limit):
@@ -208,10 +206,6 @@ class _Response:
                 return fitted
         # A line of text is worth more than a budget that holds none; plain text needs no line to say that it is cut.
         return self._cut(_NO_TEXT if self._plain else self._cutter.least(), BARE)
-
-    def _short_lines(self, text: str) -> str:
-        plain = self._plain and not self._off
-        return short_lines(text, self._plan, self._finished.invocation) if plain else text
 
     def _fitted(self, limit: int, notice: int) -> CommandResponse | None:
         """Cut the text to what its notice leaves of the budget; None where that is too little."""
@@ -289,7 +283,8 @@ class _Response:
         room = self._budget_besides(self._printed(lambda: self._in_envelope(parsed).envelope, "", err, facts), _SPARE)
         plan = replace(plan, max_tokens=room, fields=plan.fields if error is None else plan.error_fields)
         tag = self._finished.invocation.etag if error is None else None
-        shaped = self._shaper.shape_by(plan, parsed.value, CallContext(if_none_match=tag, as_json=False))
+        context = CallContext(if_none_match=tag, as_json=False)
+        shaped = self._shaper.shape_by(for_rows(plan, parsed), parsed.value, context)
         if not self._filters and not self._pays(shaped.text, parsed):
             return self._text()
         if shaped.notice:
@@ -309,10 +304,8 @@ class _Response:
         return self._own is not None or rules is not None or plan.private is not None
 
     def _pays(self, text: str, parsed: Parsed) -> bool:
-        own = "\n".join(self._out.lines.lines)
-        if not parsed.exact and (short := self._short_lines(own)) is not own:
-            return costs_at_most(text, short, self._plan)
-        return costs_at_most(text, own, self._plan, 1 if parsed.exact else _TABLE_PAYS)
+        own, short = "\n".join(self._out.lines.lines), self._cleaned.text
+        return costs_at_most(text, short, self._plan, 1 if parsed.exact or short != own else _TABLE_PAYS)
 
     # Data in an envelope.
 
@@ -450,11 +443,7 @@ class _Response:
 
     def _budget_besides(self, bare: CommandResponse, spare: int = 24) -> int | None:
         limit = self._plan.max_tokens
-        if limit is None:
-            return None
-        # Where the envelope is next to nothing, its bytes stand for its tokens, and no vocabulary is loaded.
-        size = upper_bound(bare.printed)
-        return max(1, limit - (size if size * 8 <= limit else self._counter.exact(bare.printed)) - spare)
+        return None if limit is None else max(1, limit - self._counter.exact(bare.printed) - spare)
 
     @property
     def _dropped(self) -> int:
@@ -464,13 +453,13 @@ class _Response:
     def _drop_pays(self) -> bool:
         """Whether the lines that the config drops cost more than the notice that says so."""
         dropped = "\n".join((*self._out.dropped, *self._err.dropped))
-        notice = f"(99 lines left out: shaping expand {_REF})"
-        return cheap(dropped) > cheap(notice)
+        notice = f"(99 lines left out: shaping expand {_REF})\n"
+        return not fits(dropped, self._plan, self._counter.exact(notice))
 
 
 def costs_at_most(text: str, other: str, plan: Plan, part: float = 1.0) -> bool:
     """Return whether a text costs no more than this part of what another one costs."""
-    # Where a guess of the tokens is sure enough, nothing is counted, and no vocabulary loaded.
+    # Where a guess of the tokens is sure enough, nothing is counted.
     if _SURE * cheap(text) < cheap(other):
         return True
     count = counter(plan.tokenizer).exact

@@ -47,6 +47,9 @@ _SOURCE = re.compile(
     r"|public |private |if \(|for \(|//|/\*|</?[a-zA-Z!])|[;{}][ \t]*$",
     re.MULTILINE,
 )
+# Where `grep -n` and `git blame` found a line. Another number after it is the column of a compiler's message.
+_LOCATION = re.compile(r"^(?:\^?[0-9a-f]{7,40} [^\n]*?\d+\) |(?:[^\s:]+[:-])?\d+[:-](?!\d+[:-]))", re.MULTILINE)
+_INDENTED = re.compile(r"^(?: {2}|\t)[ \t]*\S", re.MULTILINE)
 # Braces would be taken for places, and other blanks than spaces and tabs for parts of words.
 _ODD = re.compile(r"[{}\x00-\x08\x0a-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _GAP = re.compile(r"[ \t]+")
@@ -148,7 +151,9 @@ def _promise(lines: Words, groups: Sequence[_Group], part: float) -> bool:
 
 def _is_source(lines: Words) -> bool:
     text = "\n".join(lines)
-    return len(_SOURCE.findall(text)) > _SOURCE_LINES * len(lines) or looks_like_yaml(text)
+    bare, located = _LOCATION.subn("", text)
+    found = len(_SOURCE.findall(bare)) + (len(_INDENTED.findall(bare)) if located * 2 > len(lines) else 0)
+    return found > _SOURCE_LINES * len(lines) or looks_like_yaml(text)
 
 
 def _written(lines: Words, tags: Mapping[int, tuple[str, str]], legend: Mapping[int, str]) -> Iterator[str]:

@@ -49,6 +49,15 @@ def test_unwrap_restores_the_file_byte_for_byte(file: Path) -> None:
     assert [path.name for path in file.parent.iterdir()] == [".mcp.json"]
 
 
+def test_unwrap_finds_the_backup_by_any_path_to_the_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = file.read_bytes()
+    run("wrap", str(file))
+    (file.parent / "project").mkdir()
+    monkeypatch.chdir(file.parent / "project")
+    assert "byte for byte" in run("unwrap", f"../{file.name}").stderr
+    assert file.read_bytes() == before
+
+
 def test_a_second_wrap_changes_nothing_and_keeps_the_backup(file: Path) -> None:
     run("wrap", str(file))
     once = file.read_bytes()

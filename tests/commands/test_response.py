@@ -96,6 +96,26 @@ def test_data_beside_a_standard_error_that_is_not_shown_whole_has_a_ref(
         assert tokens.exact(orjson.dumps(envelope.render("invariant")).decode()) <= 2000
 
 
+def test_rows_without_a_private_column_cost_no_more_than_with_it(
+    make_shaper: Callable[..., Shaper], respond_to: Any
+) -> None:
+    mine = make_shaper({"tool_overrides": {"x": {"private": ["salary"]}}})
+    raw = "name,salary,team\nada,120000,core\nbob,90000,web\neve,70000,ops\n"
+    shown = respond_to(mine, ["x"], raw, dialect=None).printed
+    assert shown == "[3]:\nname,team\nada,core\nbob,web\neve,ops\n"
+    assert mine.shape(raw, tool="x").text == shown.rstrip()
+
+
+def test_lines_that_the_config_drops_are_told_only_where_they_cost_more_than_saying_so(
+    make_shaper: Callable[..., Shaper], respond_to: Any
+) -> None:
+    mine = make_shaper({"tool_overrides": {"x": {"drop_lines": [r"^\.+ +\[|^part"]}}})
+    parts = "".join(f"part {chr(97 + number)} was built\n" for number in range(10))
+    assert respond_to(mine, ["x"], "....  [100%]\n22 passed\n", dialect=None).printed == "22 passed\n"
+    told = respond_to(mine, ["x"], f"{parts}22 passed\n", dialect=None)
+    assert told.stderr.startswith("(10 lines left out: shaping expand r_")
+
+
 def test_json_over_budget_is_cut_in_the_tree(shaper: Shaper, replay: Any) -> None:
     raw = json.dumps([{"id": n, "name": f"thing {n}"} for n in range(500)])
     envelope = replay(shaper, ["x"], raw, max_tokens=300)

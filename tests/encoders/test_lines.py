@@ -56,6 +56,8 @@ def test_a_line_that_reports_an_error_stays_as_it_is() -> None:
     [
         "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n" + "+    total_of_all_parts = 1\n" * 9,
         "".join(f"    self.member_of_class_{number} = number_of_parts;\n" for number in range(9)),
+        "".join(f"app/models/part_{number}.py:{number}:    total_of_parts = {number} + 1\n" for number in range(9)),
+        "".join(f"8d77d549 (Ada 2026-11-17 04:29:17 +0000 {number:3})     total = {number}\n" for number in range(9)),
         "#1 is the best\n" + PACKAGES,
         "".join(f"name{number}: {{a}} of all the parts that there are\n" for number in range(9)),
     ],
