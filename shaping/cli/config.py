@@ -237,36 +237,10 @@ def _table(choices: Sequence[ResolvedChoice]) -> list[str]:
     ]
 
 
-STARTER = """\
-{
-  "$schema": "./response_config.schema.json",
-
-  // What applies to every tool. `shaping explain --tool NAME` shows what it comes to, and why.
-  "global": {
-    // minimal (cheapest), standard (drops only nulls and empties) or debug (everything).
-    "profile": "minimal",
-  },
-
-  // What applies to one tool, or to every tool that a pattern matches. Take away the slashes and change the names.
-  "tool_overrides": {
-    // "list_issues": { "include_only": ["items[].number", "items[].title", "items[].user.login"], "max_tokens": 2000 },
-    // All tools of one server, by the name that it has in your client's list (or its own):
-    // "github/*": { "exclude_fields": ["**.node_id", "**.*_url"] },
-    // "accounts": { "private": ["**.password_hash"] },
-  },
-
-  // Profiles of your own. They say only what differs from the profile they extend.
-  "profiles": {
-    // "audit": { "extends": "standard", "envelope": { "include": ["request_id", "duration_ms"] } },
-  },
-}
-"""
-
-
 def init(directory: Annotated[Path, DIRECTORY] = Path()) -> Answer:
     """Write a commented response_config.json and its schema; a file that is there already is left as it is."""
     schema = "response_config.schema.json"
-    files = {"response_config.json": STARTER.encode(), schema: bundled("config", schema)}
+    files = {"response_config.json": bundled("config", "starter.json"), schema: bundled("config", schema)}
     try:
         refuse_links(directory)
         directory.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from typer.testing import CliRunner, Result
 
 from shaping.cli.app import build
-from shaping.cli.config import STARTER
 from shaping.settings import bundled, load
 
 if TYPE_CHECKING:
@@ -28,13 +27,13 @@ def test_a_commented_config_and_its_schema_are_written_and_load(tmp_path: Path) 
     written = [tmp_path / "new" / name for name in NAMES]
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout == "".join(f"{path} written\n" for path in written)
-    assert [path.read_bytes() for path in written] == [STARTER.encode(), bundled("config", NAMES[1])]
+    assert [path.read_bytes() for path in written] == [bundled("config", "starter.json"), bundled("config", NAMES[1])]
     assert load(written[0]).plan("search").profile == "minimal"
 
 
 def test_what_the_starter_suggests_is_good(tmp_path: Path) -> None:
     path = tmp_path / "response_config.json"
-    path.write_text(re.sub(r'// "', '"', STARTER))
+    path.write_text(re.sub(r'// "', '"', bundled("config", "starter.json").decode()))
     config = load(path).config
     assert list(config.tool_overrides or ()) == ["list_issues", "github/*", "accounts"]
     assert "audit" in (config.profiles or ())
