@@ -10,7 +10,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
@@ -122,8 +122,7 @@ _DEEPEST = 100
 
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING_START = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
-_WORD = re.compile(r"(?:true|false|null)(?!\w)")
+_SCALAR = re.compile(r"(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.])", re.ASCII)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_END = re.compile(r"\n")
 END_OF_FILE = "the end of the file"
@@ -223,8 +222,8 @@ def read_file(path: Path) -> ConfigDocument:
 
 def read_text(text: str, file: str) -> ConfigDocument:
     """Read a document from text, or raise ConfigError for what is not JSON even with comments."""
-    scanner = _Scanner(text)
     try:
+        scanner = _Scanner(text)
         if scanner.is_empty():
             raise unreadable(file, "is empty", "an object, such as {}")
         root = scanner.document()
@@ -283,17 +282,15 @@ class _Scanner:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.at = 1 if text.startswith("\ufeff") else 0
         self.repeated: list[tuple[Keys, int, int]] = []
+        self.at = self._end = 0  # the end of the last token is before the blanks behind it
+        self._move(1 if text.startswith("\ufeff") else 0)
 
     def is_empty(self) -> bool:
-        self._skip()
         return self.at == len(self.text)
 
     def document(self) -> JsonNode:
-        self._skip()
         node = self._value(())
-        self._skip()
         if self.at < len(self.text):
             self._fail(END_OF_FILE)
         return node
@@ -301,91 +298,82 @@ class _Scanner:
     def _value(self, keys: Keys, key_start: int | None = None) -> JsonNode:
         if len(keys) > _DEEPEST:
             self._fail(f"at most {_DEEPEST} levels")
-        opening, start = self.text[self.at : self.at + 1], self.at
-        if opening == "{":
-            members = self._object(keys)
-            return JsonNode({key: node.value for key, node in members.items()}, start, self.at, members, (), key_start)
-        if opening == "[":
-            elements = self._array(keys)
-            return JsonNode([node.value for node in elements], start, self.at, {}, tuple(elements), key_start)
-        value = self._string() if opening == '"' else self._scalar()
-        return JsonNode(value, start, self.at, key_start=key_start)
+        start = self.at
+        if self._next in ("{", "["):
+            members, elements = self._container(keys, "}" if self._next == "{" else "]")
+            value: Json = [node.value for node in elements]
+            if self.text[start] == "{":
+                value = {key: node.value for key, node in members.items()}
+            return JsonNode(value, start, self._end, members, tuple(elements), key_start)
+        value = self._string() if self._next == '"' else self._scalar()
+        return JsonNode(value, start, self._end, key_start=key_start)
 
-    def _object(self, keys: Keys) -> dict[str, JsonNode]:
-        found: dict[str, JsonNode] = {}
-
-        def member() -> None:
-            start = self.at
-            if self.text[start : start + 1] != '"':
-                self._fail("a key in double quotes, or '}'")
-            key = self._string()
-            if key in found:
-                self.repeated.append(((*keys, key), found[key].key_start or 0, start))
-            self._skip()
-            self._take(":", "':' after the key")
-            self._skip()
-            found[key] = self._value((*keys, key), start)
-
-        self._members("}", member)
-        return found
-
-    def _array(self, keys: Keys) -> list[JsonNode]:
-        found: list[JsonNode] = []
-        self._members("]", lambda: found.append(self._value((*keys, len(found)))))
-        return found
-
-    def _members(self, closing: str, member: Callable[[], None]) -> None:
+    def _container(self, keys: Keys, closing: str) -> tuple[dict[str, JsonNode], list[JsonNode]]:
+        members: dict[str, JsonNode] = {}
+        elements: list[JsonNode] = []
         line = self.text.count("\n", 0, self.at) + 1
-        self.at += 1
-        self._skip()
-        while self.text[self.at : self.at + 1] != closing:
-            if self.at == len(self.text):
+        self._move(self.at + 1)
+        while self._next != closing:
+            if not self._next:
                 self._fail(f"'{closing}' for what was opened on line {line}")
-            member()
-            self._skip()
-            if self.text[self.at : self.at + 1] != closing:
+            if closing == "}":
+                self._member(keys, members)
+            else:
+                elements.append(self._value((*keys, len(elements))))
+            if self._next != closing:
                 self._take(",", f"',' or '{closing}'")
-                self._skip()
-        self.at += 1
+        self._move(self.at + 1)
+        return members, elements
+
+    def _member(self, keys: Keys, members: dict[str, JsonNode]) -> None:
+        start = self.at
+        if self._next != '"':
+            self._fail("a key in double quotes, or '}'")
+        key = self._string()
+        if key in members:
+            self.repeated.append(((*keys, key), members[key].key_start or 0, start))
+        self._take(":", "':' after the key")
+        members[key] = self._value((*keys, key), start)
 
     def _string(self) -> str:
-        start = self.at
-        match = _STRING_START.match(self.text, start)
+        start, match = self.at, _STRING_START.match(self.text, self.at)
         end = match.end() if match else start
         if self.text[end : end + 1] != '"':
             self.at = end
-            escape = self.text[end : end + 1] == "\\"
-            self._fail(
-                r"an escape such as \n, \\ or \u00e9"
-                if escape
-                else "a double quote at the end of the text, on the same line"
-            )
+            escapes = self._next == "\\"
+            quote = "a double quote at the end of the text, on the same line"
+            self._fail(r"an escape such as \n, \\ or \u00e9" if escapes else quote)
         value: str = json.loads(self.text[start : end + 1])
         if _SURROGATE.search(value):
             self._fail("whole characters: half of a \\u surrogate pair is missing")
-        self.at = end + 1
+        self._move(end + 1)
         return value
 
     def _scalar(self) -> Json:
-        match = _NUMBER.match(self.text, self.at) or _WORD.match(self.text, self.at)
+        match = _SCALAR.match(self.text, self.at)
         if match is None:
             self._fail("a value: an object, a list, text in double quotes, a number, true, false or null")
         value: Json = json.loads(match.group())
         if value in (math.inf, -math.inf):
             self._fail("a number of a usual size")
-        self.at = match.end()
+        self._move(match.end())
         return value
 
-    def _skip(self) -> None:
-        match = _BLANK.match(self.text, self.at)
-        self.at = match.end() if match else self.at
+    @property
+    def _next(self) -> str:
+        return self.text[self.at : self.at + 1]
+
+    def _move(self, end: int) -> None:
+        """Go to the end of a token, and over the blanks and comments behind it."""
+        match = _BLANK.match(self.text, end)
+        self._end, self.at = end, match.end() if match else end
         if self.text.startswith("/*", self.at):
             self._fail("'*/' at the end of the comment")
 
     def _take(self, wanted: str, expected: str) -> None:
-        if self.text[self.at : self.at + 1] != wanted:
+        if self._next != wanted:
             self._fail(expected)
-        self.at += 1
+        self._move(self.at + 1)
 
     def _fail(self, expected: str) -> NoReturn:
         raise JsoncError(self.text, self.at, expected)
