@@ -145,10 +145,10 @@ def _blocked(code: str, construct: str, digest: str) -> ToolError:
     )
 
 
-# Names that run text as code, or hand out namespaces in which anything can be looked up.
+# Names that run text as code, open files, or hand out namespaces in which anything can be looked up.
 NAMES = frozenset(
-    {"exec", "eval", "compile", "breakpoint", "globals", "locals", "vars", "exit", "quit"}
-    | {"attrgetter", "methodcaller", "setattr", "delattr", "import_module", "help", "make_dataclass"}
+    {"exec", "eval", "compile", "breakpoint", "globals", "locals", "vars", "exit", "quit", "help", "open"}
+    | {"getattr", "setattr", "delattr", "attrgetter", "methodcaller", "import_module", "make_dataclass"}
 )
 MODULES = frozenset(
     {"os", "sys", "subprocess", "ctypes", "cffi", "socket", "socketserver", "shutil", "pty", "signal", "posix", "nt"}
@@ -162,31 +162,16 @@ MODULES = frozenset(
     | {"logging", "antigravity", "test", "this", "turtle", "turtledemo", "lib2to3", "wsgiref", "mailbox", "dbm"}
     | {"jsonpickle", "pydoc", "tkinter", "idlelib", "xmlrpc", "imaplib", "poplib", "nntplib", "zipfile", "tarfile"}
 )
-# Modules that other modules carry as attributes (`random._os`), without words that objects commonly have as members.
-CARRIED = frozenset(
-    {"os", "sys", "subprocess", "ctypes", "builtins", "importlib", "posix", "nt", "socket", "shutil", "pty"}
+# Modules that a host may have put within reach, or that other modules carry as attributes (`random._os`).
+CARRIED = frozenset({"os", "sys", "subprocess", "ctypes", "builtins", "importlib", "posix", "nt", "shutil", "pty"})
+# Frames, code objects and classes of everything; programs; and what runs text or writes files.
+ATTRIBUTES = re.compile(
+    r"(?:gi|cr|ag|tb|f|co|func)_\w+|mro|_exit|system|popen|Popen|(?:spawn|exec)[lv]\w{0,2}|posix_spawn|fork\w*|killpg"
+    r"|check_(?:call|output)|create_subprocess_\w+|eval|exec|open|format_map|vformat|get_field|unlink|rmtree|rmdir"
+    r"|write_(?:text|bytes)|(?:read|to)_pickle|unsafe_load|CDLL|dlopen|LoadLibrary|load_library|FileHandler|make_dataclass|attrgetter"
 )
-# Modules that a host may have put within reach, under names that few variables have.
-GIVEN = frozenset({"os", "sys", "subprocess", "ctypes", "builtins", "importlib", "shutil"})
-ATTRIBUTES = frozenset(
-    {"get_type_hints", "ForwardRef", "unsafe_load", "ctypeslib", "load_library", "runstring"}
-    | {"popen", "fork", "forkpty", "killpg", "putenv", "startfile", "check_output", "check_call", "Popen"}
-    | {"posix_spawn", "create_subprocess_exec", "create_subprocess_shell", "import_module", "load_module"}
-    | {"exec_module", "LoadLibrary"}
-    | {"CDLL", "dlopen", "rmtree", "unlink", "rmdir", "write_text", "write_bytes", "read_pickle", "to_pickle"}
-    | {"attrgetter", "methodcaller", "eval", "exec", "format_map", "mro", "make_dataclass"}
-    # What looks members up by text, and what configures code by name.
-    | {"get_field", "vformat", "Formatter", "dictConfig", "fileConfig", "FileHandler", "SocketHandler"}
-    # What writes files without saying open.
-    | {"tofile", "savez", "savez_compressed", "savetxt", "to_csv", "to_parquet", "to_excel", "to_feather", "to_hdf"}
-    | {"to_sql", "to_stata", "to_orc", "savefig"}
-    | {"gi_frame", "gi_code", "gi_yieldfrom", "cr_frame", "cr_code", "ag_frame", "ag_code", "tb_frame", "tb_next"}
-    | {"f_globals", "f_locals", "f_builtins", "f_back", "f_code", "func_globals", "func_code", "co_code", "co_consts"}
-)
-ATTRIBUTE_FAMILIES = re.compile(r"(?:spawn|exec)[lv]p?e?")
 DUNDER = re.compile(r"__\w+__")
 HARMLESS = frozenset({"__name__", "__doc__", "__version__", "__init__", "__main__", "__file__", "__all__", "__slots__"})
-READING = re.compile(r"r?[bt]?|[bt]r")
 
 
 def find_python_construct(code: str) -> str | None:
@@ -198,119 +183,47 @@ def find_python_construct(code: str) -> str | None:
             tree = compile(
                 code, "payload", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
             )
-        # The names that are called on the spot, where their arguments can be judged.
-        called = frozenset(id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
-        return next((found for node in ast.walk(tree) if (found := _judge(node, called))), None)
+        return next((found for node in ast.walk(tree) if (found := _judge(node))), None)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return "unparsable"
 
 
-def _judge(node: ast.AST, called: frozenset[int]) -> str | None:
+def _judge(node: ast.AST) -> str | None:
     match node:
         case ast.Name(id=name):
-            return _judge_name(name, called=id(node) in called)
+            return name if name in NAMES | CARRIED or _is_inner(name) else None
         case ast.Attribute(attr=name):
-            return _judge_attribute(name, node.value)
-        case ast.Call():
-            return _judge_call(node)
+            return _judge_attribute(name)
+        # The standard input of a server is its protocol.
+        case ast.Call(func=ast.Name(id="input")):
+            return "input"
+        # A format string reads attributes, so one that is not written out could read any.
+        case ast.Call(func=ast.Attribute(attr="format", value=receiver)) if not isinstance(receiver, ast.Constant):
+            return "format of a computed string"
+        case ast.Call(keywords=keywords) if any(keyword.arg == "allow_pickle" for keyword in keywords):
+            return "allow_pickle"
         case ast.Import(names=names):
             return next((found for alias in names if (found := _judge_module(alias.name))), None)
         case ast.ImportFrom(module=module, names=names):
-            return _judge_module(module or "") or next(
-                (f"import of {a.name}" for a in names if a.name.lstrip("_") in CARRIED or _judge_name(a.name)), None
-            )
+            parts = (alias.name for alias in names if alias.name in NAMES or _is_inner(alias.name))
+            return _judge_module(".".join([module or "", *(alias.name for alias in names)])) or next(parts, None)
         case ast.MatchClass(kwd_attrs=names):
-            return next((found for name in names if (found := _judge_attribute(name, None))), None)
-        case ast.Constant() | ast.BinOp() | ast.JoinedStr():
-            return _judge_text(node)
-        case _:
-            return None
-
-
-def _judge_name(name: str, *, called: bool = False) -> str | None:
-    if name in NAMES or name in GIVEN or (DUNDER.fullmatch(name) and name not in HARMLESS):
-        return name
-    # Called on the spot these two are judged by their arguments; passed around they could be given any.
-    if name in {"getattr", "open"} and not called:
-        return name
+            return next((found for name in names if (found := _judge_attribute(name))), None)
+        case ast.Constant(value=str(text)):
+            return next((f"text with {name}" for name in DUNDER.findall(text) if _is_inner(name)), None)
     return None
 
 
-def _judge_attribute(name: str, owner: ast.expr | None) -> str | None:
-    if DUNDER.fullmatch(name) and name not in HARMLESS:
-        return f"attribute {name}"
-    if name in ATTRIBUTES or ATTRIBUTE_FAMILIES.fullmatch(name):
-        return f"attribute {name}"
-    if name.lstrip("_") in CARRIED or name == "_exit":
-        return f"attribute {name}"
-    if name == "system" and not (isinstance(owner, ast.Name) and owner.id == "platform"):
-        return "attribute system"
-    return None
+def _is_inner(name: str) -> bool:
+    """Return whether a name is one of Python's own that leads out of a snippet."""
+    return DUNDER.fullmatch(name) is not None and name not in HARMLESS
+
+
+def _judge_attribute(name: str) -> str | None:
+    refused = _is_inner(name) or ATTRIBUTES.fullmatch(name) or name.lstrip("_") in CARRIED
+    return f"attribute {name}" if refused else None
 
 
 def _judge_module(dotted: str) -> str | None:
-    parts = dotted.split(".")
-    if parts[0].lstrip("_") in MODULES or any(part.lstrip("_") in CARRIED for part in parts):
-        return f"import of {dotted}"
-    return None
-
-
-def _judge_call(node: ast.Call) -> str | None:
-    match node.func:
-        case ast.Name(id="getattr"):
-            return _judge_getattr(node)
-        case ast.Name(id="open") | ast.Attribute(attr="open"):
-            return _judge_open(node)
-        # The standard input of a server is its protocol.
-        case ast.Name(id="input"):
-            return "input"
-        case ast.Name(id="type") if len(node.args) != 1 or node.keywords:
-            return "class made by type()"
-        # A format string reads attributes, so one that is not written out could read any.
-        case ast.Attribute(attr="format", value=receiver) if _fold(receiver) is None:
-            return "format of a computed string"
-        case _:
-            return "allow_pickle" if any(k.arg == "allow_pickle" for k in node.keywords) else None
-
-
-def _judge_getattr(node: ast.Call) -> str | None:
-    name = node.args[1] if len(node.args) > 1 else None
-    if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
-        return "getattr with a computed name"
-    return _judge_attribute(name.value, node.args[0]) or _judge_name(name.value, called=True)
-
-
-def _judge_open(node: ast.Call) -> str | None:
-    position = 1 if isinstance(node.func, ast.Name) else 0
-    modes = [k.value for k in node.keywords if k.arg in {"mode", None}] or node.args[position : position + 1]
-    if any(isinstance(argument, ast.Starred) for argument in node.args):
-        return "open with computed arguments"
-    literal = [mode.value for mode in modes if isinstance(mode, ast.Constant) and isinstance(mode.value, str)]
-    reads = len(literal) == len(modes) and all(READING.fullmatch(mode) for mode in literal)
-    return None if reads else "open for writing"
-
-
-def _judge_text(node: ast.expr) -> str | None:
-    """Refuse dunder names inside strings, also where they are put together from pieces."""
-    folded = _fold(node)
-    if folded is None:
-        return None
-    return next((f"text with {name}" for name in DUNDER.findall(folded) if name not in HARMLESS), None)
-
-
-def _fold(node: ast.expr) -> str | None:
-    """Return the text of an expression that is constant, or None; a hole in an f-string reads as nothing."""
-    match node:
-        case ast.Constant(value=str(text)):
-            return text
-        case ast.Constant(value=bytes(raw)):
-            return raw.decode("latin-1")
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            texts = (_fold(left), _fold(right))
-            return None if None in texts else "".join(text or "" for text in texts)
-        case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mult(), right=ast.Constant(value=int(times))):
-            return text * min(times, 8)
-        case ast.JoinedStr(values=parts):
-            return "".join(_fold(part.value if isinstance(part, ast.FormattedValue) else part) or "" for part in parts)
-        case _:
-            return None
+    parts = [part.lstrip("_") for part in dotted.split(".")]
+    return f"import of {dotted}" if parts[0] in MODULES or not CARRIED.isdisjoint(parts) else None

@@ -17,7 +17,7 @@ from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from shaping.ledger.writer import CONTENT_TYPE
-from shaping.proxy.guards import BearerGuard, HostGuard
+from shaping.proxy.http_access import BearerGuard, HostGuard
 from shaping.proxy.http_session import HttpSession
 from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error, read
 from shaping.proxy.serving import Loading, to_the_end
