@@ -100,7 +100,7 @@ _TIME: Final = re.compile(
     r"(?:(?P<day>\d{4}[-/]\d\d[-/]\d\d)[T ]|(?P<month>[A-Z][a-z]{2} [ \d]\d) )?(?P<time>\d\d:\d\d:\d\d)"
 )
 _BEGINNING: Final = 120  # characters of a line in which its time and its level stand
-_SAMPLE: Final = 200  # lines that are looked at to tell a log from another text
+_SAMPLE: Final = 60  # lines that are looked at to tell a log from another text
 _LONGEST: Final = 60  # characters of a section's name
 
 
@@ -109,7 +109,11 @@ class LogLines:
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
-        self._headings = [(at, found["name"][:_LONGEST]) for at, line in enumerate(lines) if (found := _heading(line))]
+        self._headings = [
+            (at, found["name"][:_LONGEST])
+            for at, line in enumerate(lines)
+            if line[:1] in _HEADING_STARTS and len(line) < 2 * _BEGINNING and (found := _HEADING.fullmatch(line))
+        ]
 
     @classmethod
     def of(cls, lines: Sequence[str]) -> LogLines | None:
@@ -162,6 +166,3 @@ def sections_of(lines: Sequence[str]) -> DiffLines | LogLines | None:
     """Read the lines of a diff or a log; None for any other text."""
     return DiffLines.of(lines) or LogLines.of(lines)
 
-
-def _heading(line: str) -> re.Match[str] | None:
-    return _HEADING.fullmatch(line) if line[:1] in _HEADING_STARTS and len(line) < 2 * _BEGINNING else None
