@@ -51,7 +51,7 @@ _SOURCE = re.compile(
 _LOCATION = re.compile(r"^(?:\^?[0-9a-f]{7,40} [^\n]*?\d+\) |(?:[^\s:]+[:-])?\d+[:-](?!\d+[:-]))", re.MULTILINE)
 _INDENTED = re.compile(r"^(?: {2}|\t)[ \t]*\S", re.MULTILINE)
 # Braces would be taken for places, and other blanks than spaces and tabs for parts of words.
-_ODD = re.compile(r"[{}\x00-\x08\x0a-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_ODD = re.compile(r"[{}\x00-\x08\x0b-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _GAP = re.compile(r"[ \t]+")
 _WIDE_GAP = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
 _DIVIDING: Final = frozenset("/\\=:,;()[]<>|\"'`")  # what stands between the parts of a word
@@ -180,8 +180,9 @@ def _groups(lines: Words, keep: frozenset[int] = frozenset()) -> list[_Group]:
     """Group lines by their indentation and number of words, then the others by the words at their ends."""
     alike: dict[tuple[str, int], list[int]] = defaultdict(list)
     words: dict[int, list[str]] = {}
+    odd = _ODD.search("\n".join(lines)) is not None
     for at, line in enumerate(lines):
-        if at not in keep and 0 < len(line) <= _LONGEST and not _ODD.search(line):
+        if at not in keep and 0 < len(line) <= _LONGEST and not (odd and _ODD.search(line)):
             words[at] = line.split()
             alike[_indent(line), len(words[at])].append(at)
     groups: list[_Group] = []

@@ -141,11 +141,29 @@ def parse_python(text: str) -> Json | None:
     if text.lstrip()[:1] not in {"{", "[", "("} or "'" not in text or len(text) > _LARGEST_LITERAL:
         return None
     try:
+        if "\\" not in text and not _has_long_number(text):
+            return _with_json_quotes(text)
+    except orjson.JSONDecodeError:
+        pass  # it has more than JSON's own kinds of values
+    try:
         tree = _Constructed().visit(ast.parse(text.strip(), mode="eval")) if _CONSTRUCTED.search(text) else text.strip()
         value = _plain(ast.literal_eval(tree))
     except (ValueError, KeyError, OverflowError, SyntaxError, TypeError, RecursionError, MemoryError):
         return None
     return value if type(value) in {dict, list} else None
+
+
+_STRING: Final = re.compile(r"""('[^']*'|"[^"]*")""")
+
+
+def _with_json_quotes(text: str) -> Any:
+    """Read the repr of a list or a dict without escapes as the JSON that it nearly is, which takes a tenth of the time."""
+    parts = _STRING.split(text)
+    parts[1::2] = ['"' + said[1:-1].replace('"', '\\"') + '"' for said in parts[1::2]]
+    for name, written in (("None", "null"), ("True", "true"), ("False", "false")):
+        if name in text:
+            parts[::2] = [part.replace(name, written) for part in parts[::2]]
+    return orjson.loads("".join(parts))
 
 
 def _plain(value: Any) -> Json:
