@@ -157,7 +157,7 @@ _STRING: Final = re.compile(r"""('[^']*'|"[^"]*")""")
 
 
 def _with_json_quotes(text: str) -> Any:
-    """Read the repr of a list or a dict without escapes as the JSON that it nearly is, which takes a tenth of the time."""
+    """Read the repr of a list or a dict without escapes as the JSON that it nearly is: ten times faster."""
     parts = _STRING.split(text)
     parts[1::2] = ['"' + said[1:-1].replace('"', '\\"') + '"' for said in parts[1::2]]
     for name, written in (("None", "null"), ("True", "true"), ("False", "false")):
