@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from json import JSONDecodeError, loads
+
+from orjson import JSONDecodeError, loads
 
 # An element with its name, its marks and its words, or words alone.
 _LINE = re.compile(
@@ -119,12 +120,10 @@ def _parse(line: str) -> _SnapshotNode | None:
 
 
 def _unquoted(text: str) -> str:
-    if text.startswith('"') and text.endswith('"'):
-        try:
-            return str(loads(text))
-        except JSONDecodeError:
-            return text
-    return text
+    try:
+        return str(loads(text)) if text[0] == text[-1] == '"' else text
+    except JSONDecodeError:
+        return text
 
 
 def _emit(node: _SnapshotNode | str, depth: int, lines: list[str], *, keep_ids: bool) -> None:
@@ -211,6 +210,8 @@ def _link(node: _SnapshotNode) -> str | None:
 
 
 def _inner(node: _SnapshotNode, *, keep_ids: bool) -> str | None:
+    if not (node.children or node.name):  # as most are
+        return node.text
     pieces = [piece for piece in (node.name, node.text) if piece]
     for child in _opened(node, keep_ids=keep_ids) if node.children else ():
         piece = _inline(child, keep_ids=keep_ids)
@@ -234,7 +235,7 @@ def _joined(pieces: list[str]) -> str:
 def _marks(node: _SnapshotNode, *, keep_ids: bool) -> str:
     if keep_ids or not node.marks or node.role in _ACTED_ON or _POINTER in node.marks:
         return node.marks
-    return _REF.sub("", node.marks)
+    return _REF.sub("", node.marks) if node.marks.count("[") > 1 or "[ref=" not in node.marks else ""
 
 
 def _ids(node: _SnapshotNode) -> str:
