@@ -259,14 +259,17 @@ class _Group:
         return self.saved >= _PAYS or self.saved + _GAP_PRICE * self._gaps[1] >= _PAYS
 
     def telling(self) -> list[int]:
-        """Return the columns whose words may tell kinds of lines apart."""
+        """Return the columns whose words may tell kinds of lines apart; that of paths, by their folders, as `~at`."""
         counts = {at: len(set(column)) for at, column in enumerate(self._columns)}
         few = (at for at in counts if 1 < counts[at] <= len(self.rows) // 2)
-        return sorted(few, key=counts.__getitem__)[:_COLUMNS]
+        paths = [~at for at in counts if counts[at] > len(self.rows) // 2 and "/" in self._columns[at][-1]]
+        return sorted(few, key=counts.__getitem__)[:_COLUMNS] + paths[:1]
 
     def split(self, column: int) -> list[_Group]:
-        """Return the lines apart by their word in a column; those with seldom ones together."""
-        keys = self._columns[column]
+        """Return the lines apart by their word in a column, or by its folder; those with seldom ones together."""
+        keys: Words = (
+            self._columns[column] if column >= 0 else [word.rpartition("/")[0] for word in self._columns[~column]]
+        )
         counts = Counter(keys)
         least = max(_LEAST, len(self._lines) // _MOST)
         parts: dict[str | None, list[int]] = defaultdict(list)
