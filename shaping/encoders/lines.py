@@ -14,12 +14,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from shaping.parsers.sections import is_diff
-from shaping.parsers.terminal import error_lines
+from shaping.parsers.terminal import error_lines, find_traces
 from shaping.parsers.yaml import looks_like_yaml
 from shaping.tokens import cheap, count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     Words = Sequence[str]
 
@@ -56,6 +56,7 @@ _GAP = re.compile(r"[ \t]+")
 _WIDE_GAP = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
 _DIVIDING: Final = frozenset("/\\=:,;()[]<>|\"'`")  # what stands between the parts of a word
 _ENCLOSING: Final = frozenset("()[]<>\"'`,;")  # what is worth writing once even where it stands alone
+_PATH = re.compile(r"(?:\w+://)?[^:]*(?:/|:+)|")  # the folder of a file, or the file of a line in it
 _TAGGED = re.compile(r"#(\d+)(?:=(.*)|( \((\d+) lines\):)|(?: (.*))?)")
 _PLACE = re.compile(r"\{(\d*|…)\}")
 
@@ -71,7 +72,8 @@ class _Kind(NamedTuple):
 def encode(text: str) -> str:
     """Return a text with lines that differ in a few words written short, where that saves at least 15% of its tokens.
 
-    Lines that report an error stay as they are, and so do diffs and source code: somebody may search or edit them.
+    Lines that report an error stay as they are, tracebacks too, and so do diffs and source code, which somebody may
+    search or edit.
     """
     if (
         len(text) > LARGEST
@@ -86,7 +88,8 @@ def encode(text: str) -> str:
     # Most long texts are told by a part of them, and a part is as cheap as a short text.
     if some is not lines and (not _promise(some, _groups(some), _LIKELY) or _is_source(some)):
         return text
-    groups = _groups(lines, frozenset(error_lines(lines)))
+    errors = error_lines(lines)
+    groups = _groups(lines, {*errors}.union(*(trace.lines for trace in find_traces(lines, errors))))
     if not _promise(lines, groups, _ENOUGH) or _is_source(lines):
         return text
     found = sorted((group.kind() for group in groups), key=lambda kind: kind.saved)[-_MOST:]
@@ -176,7 +179,7 @@ def _written(lines: Words, tags: Mapping[int, tuple[str, str]], legend: Mapping[
         at = end
 
 
-def _groups(lines: Words, keep: frozenset[int] = frozenset()) -> list[_Group]:
+def _groups(lines: Words, keep: Collection[int] = ()) -> list[_Group]:
     """Group lines by their indentation and number of words, then the others by the words at their ends."""
     alike: dict[tuple[str, int], list[int]] = defaultdict(list)
     words: dict[int, list[str]] = {}
@@ -259,17 +262,17 @@ class _Group:
         return self.saved >= _PAYS or self.saved + _GAP_PRICE * self._gaps[1] >= _PAYS
 
     def telling(self) -> list[int]:
-        """Return the columns whose words may tell kinds of lines apart; that of paths, by their folders, as `~at`."""
+        """Return the columns whose words may tell kinds of lines apart; that of paths as `~at`."""
         counts = {at: len(set(column)) for at, column in enumerate(self._columns)}
         few = (at for at in counts if 1 < counts[at] <= len(self.rows) // 2)
         paths = [~at for at in counts if counts[at] > len(self.rows) // 2 and "/" in self._columns[at][-1]]
         return sorted(few, key=counts.__getitem__)[:_COLUMNS] + paths[:1]
 
     def split(self, column: int) -> list[_Group]:
-        """Return the lines apart by their word in a column, or by its folder; those with seldom ones together."""
-        keys: Words = (
-            self._columns[column] if column >= 0 else [word.rpartition("/")[0] for word in self._columns[~column]]
-        )
+        """Return the lines apart by their word in a column, or by its path; those with seldom ones together."""
+        keys: Words = self._columns[column if column >= 0 else ~column]
+        if column < 0:
+            keys = [found[0] for key in keys if (found := _PATH.match(key))]  # which matches nothing too
         counts = Counter(keys)
         least = max(_LEAST, len(self._lines) // _MOST)
         parts: dict[str | None, list[int]] = defaultdict(list)

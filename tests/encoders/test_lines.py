@@ -44,11 +44,31 @@ def test_a_word_that_stands_twice_is_written_once() -> None:
     ]
 
 
-def test_a_line_that_reports_an_error_stays_as_it_is() -> None:
+def test_paths_are_written_below_the_folder_or_file_that_they_share() -> None:
+    folders = ("src/components/dialogs", "src/components/tables")
+    paths = [
+        f"  {folder}/{name}.tsx" for folder in folders for name in ("alpha", "beta", "gamma", "delta", "eta", "mu")
+    ]
+    assert encode("\n".join(["Files:", *paths])).split("\n")[1:4] == [
+        "#1=  src/components/dialogs/{}",
+        "#1 (6 lines):",
+        " alpha.tsx",
+    ]
+    tests = [f"tests/models/test_{part}.py::test_{number}" for part in ("orders", "users") for number in range(6)]
+    assert encode("\n".join(tests)).split("\n")[:2] == ["#1=tests/models/test_orders.py::{}", "#1 (6 lines):"]
+
+
+def test_a_line_that_reports_an_error_stays_as_it_is_with_its_traceback() -> None:
     error = "2024-05-01 10:00:07 worker-7 finished job 17 with error: disk full"
+    trace = [
+        "Traceback (most recent call last):",
+        *(f'  File "/srv/app/worker_{number}.py", line 1{number}, in work_on_all_of_it' for number in range(9)),
+        "ValueError: disk full",
+    ]
     lines = [f"2024-05-01 10:00:0{number} worker-{number} finished job 1{number} in due time" for number in range(9)]
-    written = encode("\n".join([*lines, error, *lines]))
-    assert error in written.split("\n")
+    written = encode("\n".join([*lines, error, *trace, *lines])).split("\n")
+    assert "#1 (9 lines):" in written
+    assert [line for line in written if line in [error, *trace]] == [error, *trace]
 
 
 @pytest.mark.parametrize(
