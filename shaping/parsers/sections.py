@@ -165,4 +165,3 @@ class LogLines:
 def sections_of(lines: Sequence[str]) -> DiffLines | LogLines | None:
     """Read the lines of a diff or a log; None for any other text."""
     return DiffLines.of(lines) or LogLines.of(lines)
-
