@@ -156,14 +156,15 @@ def parse_python(text: str) -> Json | None:
 _STRING: Final = re.compile(r"""('[^']*'|"[^"]*")""")
 
 
-def _with_json_quotes(text: str) -> Any:
+def _with_json_quotes(text: str) -> Json:
     """Read the repr of a list or a dict without escapes as the JSON that it nearly is: ten times faster."""
     parts = _STRING.split(text)
     parts[1::2] = ['"' + said[1:-1].replace('"', '\\"') + '"' for said in parts[1::2]]
     for name, written in (("None", "null"), ("True", "true"), ("False", "false")):
         if name in text:
             parts[::2] = [part.replace(name, written) for part in parts[::2]]
-    return orjson.loads("".join(parts))
+    value: Json = orjson.loads("".join(parts))
+    return value
 
 
 def _plain(value: Any) -> Json:
