@@ -17,10 +17,10 @@ from urllib.parse import quote
 import orjson
 
 from shaping.cleaning import without_private_and_secrets
-from shaping.ledger.writer import BackgroundQueue
 from shaping.redaction import scrub
 from shaping.settings.files import refuse_links
 from shaping.settings.resolve import full_name
+from shaping.store.keeper import BackgroundQueue
 from shaping.tokens import count
 
 if TYPE_CHECKING:

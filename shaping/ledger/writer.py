@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
-import queue
 import sys
-import threading
-import time
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from shaping.ledger.entries import LedgerDatabase, LedgerEntry, LedgerError, MeasuredCall, Totals, add_up
 from shaping.redaction import scrub
 from shaping.settings.files import ledger_path
+from shaping.store.keeper import BackgroundQueue
 from shaping.tokens.counters import careful, counter
 
 if TYPE_CHECKING:
@@ -27,120 +24,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("shaping")
 
-_WAITING: Final = 256  # calls that may wait to be counted; each may hold the text of an answer
 _BATCH: Final = 16  # calls that are counted at once; each that waits holds what its tool sent
 _MOST_LABELS: Final = 1_000
-_PAUSE_SECONDS: Final = 0.2
 _LONGEST_NAME: Final = 200  # characters: names come from servers and clients, and the file is bounded by its lines
 _EXIT_SECONDS: Final = 2.0  # how long a process whose ledger nobody closed may wait for it at its end
-Item = TypeVar("Item")
-
-
-class BackgroundQueue(Generic[Item]):
-    """Hands items over to a thread of its own; where too many wait already one is dropped, and that is counted.
-
-    The thread takes several at once in a pause between them, so that its work does not slow down the next caller.
-    """
-
-    _queue: queue.Queue[Item | threading.Event | None]
-    _thread: threading.Thread | None
-    _lock: threading.Lock
-    _new_drops: int
-
-    def __init__(self, name: str, handle: Callable[[list[Item]], None], *, batch: int, exit_seconds: float) -> None:
-        self._name, self._handle, self._most, self._exit_seconds = name, handle, batch, exit_seconds
-        self._begin()
-
-    def put(self, item: Item) -> None:
-        """Add an item without waiting."""
-        if self._pid != os.getpid():
-            self._begin()  # the thread did not come along with a fork, and what waits is the parent's to write
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                self._thread.start()
-                atexit.register(self.close, self._exit_seconds)
-        try:
-            self._queue.put_nowait(item)
-        except queue.Full:
-            self.drop()
-
-    def drop(self) -> None:
-        """Count an item that is lost."""
-        with self._lock:
-            self.dropped += 1
-            self._new_drops += 1
-
-    def new_drops(self) -> int:
-        """Return how many items were dropped since this was last asked."""
-        with self._lock:
-            found, self._new_drops = self._new_drops, 0
-            return found
-
-    def flush(self, timeout: float) -> bool:
-        """Wait until what was put so far is handled; return whether it was in time."""
-        if self._thread is None:
-            return True
-        deadline = time.monotonic() + timeout
-        done = threading.Event()
-        try:
-            self._queue.put(done, timeout=timeout)
-        except queue.Full:
-            return False
-        self._hurried.set()
-        return done.wait(max(0.0, deadline - time.monotonic()))
-
-    def close(self, timeout: float) -> bool:
-        """Handle what is waiting, and stop; return whether that was done in time, else the rest is given up."""
-        thread = self._thread
-        if thread is None:
-            return True
-        deadline = time.monotonic() + timeout
-        atexit.unregister(self.close)
-        written = self.flush(timeout)
-        self._thread = None
-        try:
-            self._queue.put_nowait(None)
-        except queue.Full:
-            return False  # the thread is a daemon: it ends with the process
-        thread.join(max(0.0, deadline - time.monotonic()))
-        return written
-
-    def _begin(self) -> None:
-        self._pid = os.getpid()
-        self._queue = queue.Queue(_WAITING)
-        self.dropped = self._new_drops = 0
-        self._lock = threading.Lock()
-        self._hurried = threading.Event()  # set by who waits for the thread
-        self._thread = None
-
-    def _run(self) -> None:
-        while True:
-            items, awaited = self._take()
-            self._handle(items)
-            if awaited is None:
-                return
-            awaited.set()
-
-    def _take(self) -> tuple[list[Item], threading.Event | None]:
-        """Wait for items and then for a pause between them, or for an event that somebody awaits; None is the end.
-
-        An item that comes meanwhile does not wake this thread, which would take the interpreter from its caller.
-        """
-        items: list[Item] = []
-        item = self._queue.get()
-        while item is not None and not isinstance(item, threading.Event):
-            items.append(item)
-            if len(items) == self._most:
-                return items, threading.Event()
-            if self._queue.empty():
-                self._hurried.wait(_PAUSE_SECONDS)
-            try:
-                item = self._queue.get_nowait()
-            except queue.Empty:
-                return items, threading.Event()
-        self._hurried.clear()
-        return items, item
 
 
 class Ledger:

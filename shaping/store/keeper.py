@@ -14,12 +14,12 @@ import threading
 import time
 import weakref
 from base64 import b32encode, urlsafe_b64encode
-from collections import OrderedDict
+from collections import deque
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 import orjson
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger("shaping")
+Item = TypeVar("Item")
 
 NOT_KEPT = Warned(
     "NOT_KEPT", "the store is out of reach, full, or too small for this (store.max_bytes): it cannot be expanded"
@@ -51,6 +52,7 @@ _WAITING_BYTES: Final = 64 * 1024 * 1024  # and what they may hold on to
 _REST: Final = 0.05  # seconds that writes to a store of this machine wait, so that answers go out first
 _PRESSING: Final = 0.125  # share of the room that may fill up meanwhile
 _PACKING: Final = 4096  # bytes that what is kept may have more than its payload
+_PAUSE_SECONDS: Final = 0.2  # that other queues rest
 _IDLE: Final = 5.0  # seconds after which the thread ends; the next write starts another
 _PAUSE: Final = 5.0  # seconds without trying after a write failed
 _PATIENCE: Final[float] = 2.0  # seconds that the first call waits for the store's key, once
@@ -59,40 +61,166 @@ _READING: Final = 10.0  # seconds that a reader waits for a write; it asks for w
 _AT_EXIT: Final = 5.0  # seconds that a process waits at its end
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
+class BackgroundQueue(Generic[Item]):
+    """Hands items over to a thread of its own; where too many wait already one is dropped, and that is counted.
+
+    The thread rests before it takes what waits, so that answers go out first, and ends where there is nothing to do.
+    """
+
+    changed: threading.Condition
+    waiting: deque[Item]
+    taken: list[Item]  # that the thread works on
+    dropped: int
+    _new_drops: int
+    _thread: threading.Thread | None
+    _resting: bool
+    _hurried: bool
+
+    def __init__(
+        self,
+        name: str,
+        handle: Callable[[list[Item]], None],
+        *,
+        batch: int,
+        rest: float = _PAUSE_SECONDS,
+        exit_seconds: float = _AT_EXIT,
+    ) -> None:
+        """Make a queue; `batch` items are handled at once, after a `rest` of seconds that nobody waits for."""
+        self._name, self._handle, self._batch, self._rest = name, handle, batch, rest
+        self._begin()
+        atexit.register(_finish, weakref.ref(self), exit_seconds)
+
+    def put(self, item: Item, *, pressing: bool = False) -> None:
+        """Add an item without waiting; a `pressing` one is not rested before."""
+        self.after_fork()
+        with self.changed:
+            if len(self.waiting) >= _WAITING:
+                self.drop()
+                return
+            self.waiting.append(item)
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+            self._hurried |= pressing or len(self.waiting) >= self._batch > 1
+            # An item that comes meanwhile does not wake the thread, which would take the interpreter from its caller.
+            if self._hurried or not self._resting:
+                self.changed.notify_all()
+
+    def drop(self) -> None:
+        """Count an item that is lost."""
+        with self.changed:
+            self.dropped += 1
+            self._new_drops += 1
+
+    def new_drops(self) -> int:
+        """Return how many items were dropped since this was last asked."""
+        with self.changed:
+            found, self._new_drops = self._new_drops, 0
+            return found
+
+    def wait_for(self, done: Callable[[], bool], timeout: float | None) -> bool:
+        """Wait until something is done, without a rest; return whether it was in time."""
+        self.after_fork()
+        with self.changed:
+            self._hurried |= not done()
+            self.changed.notify_all()
+            return self.changed.wait_for(done, timeout)
+
+    def flush(self, timeout: float | None) -> bool:
+        """Wait until everything is handled; return whether it was in time."""
+        return self.wait_for(lambda: not self.waiting and not self.taken, timeout)
+
+    def close(self, timeout: float) -> bool:
+        """Handle what waits, and stop; return whether that was done in time, else the rest is given up."""
+        done = self.flush(timeout)
+        with self.changed:
+            self.waiting.clear()
+            self._thread = None
+            self.changed.notify_all()
+        return done
+
+    def after_fork(self) -> None:
+        """Begin anew in a child process: the thread did not come along, and what waits is the parent's to handle."""
+        if self._pid != os.getpid():
+            self._begin()
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self.changed = threading.Condition()  # another thread of the parent may have held the old one
+        self.waiting, self.taken = deque(), []
+        self.dropped = self._new_drops = 0
+        self._thread, self._resting, self._hurried = None, False, False
+
+    def _run(self) -> None:
+        while self._awaited():
+            while self._take():
+                try:
+                    self._handle(self.taken)
+                finally:
+                    with self.changed:
+                        self.taken = []
+                        self.changed.notify_all()
+
+    def _awaited(self) -> bool:
+        """Wait for an item, and then for the end of the rest, which comes early where somebody waits."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.waiting or self._is_over(), _IDLE)
+            if self._is_over():
+                return False
+            if not self.waiting:
+                self._thread = None
+                return False
+            self._resting = True
+            self.changed.wait_for(lambda: self._hurried or self._is_over(), self._rest)
+            self._resting = self._hurried = False
+            return True
+
+    def _is_over(self) -> bool:
+        return self._thread is not threading.current_thread()
+
+    def _take(self) -> bool:
+        with self.changed:
+            if self._is_over():
+                return False
+            self.taken = [self.waiting.popleft() for _ in range(min(self._batch, len(self.waiting)))]
+            return bool(self.taken)
+
+
+def _finish(background: weakref.ref[BackgroundQueue[Any]], seconds: float) -> None:
+    alive = background()
+    if alive is not None:
+        alive.flush(seconds)
+
+
+class _Job(NamedTuple):
+    ref: str
     work: Callable[[], None]
     size: int = 0
 
 
 class Keeper:
-    """One background thread that works with one store."""
+    """Writes to one store in the background."""
 
     def __init__(self, store: Store, *, waiting: int = _WAITING, waiting_bytes: int = _WAITING_BYTES) -> None:
         self.store = store
         self._limits = waiting, waiting_bytes
         self._patience = _LOCAL_PATIENCE if store.local else _PATIENCE
         self._secret = store.secret if store.at_hand else None
-        self._begin()
-        atexit.register(_finish, weakref.ref(self))
+        self._paused_until, self._closed = 0.0, False
+        self._jobs = BackgroundQueue("shaping-keeper", self._work, batch=1, rest=_REST if store.local else 0.0)
 
     @property
     def secret(self) -> bytes | None:
         """The store's key for refs and cursors; None while the store cannot be reached."""
-        if self._secret is None:
-            self._after_fork()
-            with self._changed:
-                if self._asked("", _Job(self._learn_secret)):
-                    self._hurry(True)
-                    self._changed.wait_for(lambda: not self._busy_with(""), self._patience)
-                    self._patience = 0.0  # a store that hangs delays one call, once
+        if self._secret is None and self._ask(_Job("", self._learn_secret)):
+            self._jobs.wait_for(lambda: not self._busy_with(""), self._patience)
+            self._patience = 0.0  # a store that hangs delays one call, once
         return self._secret
 
     def open(self) -> None:
         """Open the store in the background, so that the first call need not wait for its key."""
         if self._secret is None:
-            with self._changed:
-                self._hurry(self._asked("", _Job(self._learn_secret)))
+            self._ask(_Job("", self._learn_secret), pressing=True)
 
     def keep(
         self,
@@ -104,31 +232,24 @@ class Keeper:
         size: int = 0,
     ) -> bool:
         """Have the payload written soon; False where it will not be, so that nothing can be expanded."""
-        self._after_fork()
         said = dict(meta or {})
-        if size + size // 64 + _PACKING > getattr(self.store, "max_bytes", inf):
-            # Whether it fits is known when it is packed: a ref to what did not fit would be a dead one.
-            return self._kept_now(lambda: self.store.put(ref, make_payload(), meta=said, ttl=ttl))
-        job = _Job(lambda: self.store.put(ref, make_payload(), meta=said, ttl=ttl), size)
-        with self._changed:
-            return self._asked(ref, job)
 
-    def _kept_now(self, put: Callable[[], None]) -> bool:
+        def put() -> None:
+            self.store.put(ref, make_payload(), meta=said, ttl=ttl)
+
+        if size + size // 64 + _PACKING <= getattr(self.store, "max_bytes", inf):
+            return self._ask(_Job(ref, put, size))
+        # Whether it fits is known when it is packed: a ref to what did not fit would be a dead one.
         try:
             put()
         except Exception as fault:  # noqa: BLE001  whatever a store does, the answer goes out
-            logger.warning(
-                "an answer cannot be kept: %s", fault if isinstance(fault, StoreError) else type(fault).__name__
-            )
+            logger.warning("an answer cannot be kept: %s", _reason(fault))
             return False
         return True
 
     def get(self, ref: str, *, timeout: float = _READING) -> Stored | None:
         """Return what is kept behind the ref, waiting a little where it is still to be written."""
-        self._after_fork()
-        with self._changed:
-            self._hurry(self._busy_with(ref))
-            self._changed.wait_for(lambda: not self._busy_with(ref), timeout)
+        self._jobs.wait_for(lambda: not self._busy_with(ref), timeout)
         found = self.store.get(ref)
         if found is not None and self._secret is None:
             self._secret = self.store.secret  # who reads waits for the store anyway, and cursors need it next
@@ -136,122 +257,48 @@ class Keeper:
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until everything is written; False where time ran out first."""
-        self._after_fork()
-        with self._changed:
-            self._hurry(bool(self._waiting))
-            return self._changed.wait_for(lambda: not self._waiting and self._writing is None, timeout)
+        return self._jobs.flush(timeout)
 
     def close(self, timeout: float = _AT_EXIT) -> None:
         """Write what waits, then let the store go."""
-        self.flush(timeout)
-        with self._changed:
-            self._closed = True
-            self._waiting.clear()
-            self._changed.notify_all()
+        self._closed = True
+        self._jobs.close(timeout)
         self.store.close()
 
-    def _begin(self) -> None:
-        self._pid = os.getpid()
-        self._changed = threading.Condition()
-        self._waiting: OrderedDict[str, _Job] = OrderedDict()
-        self._writing: str | None = None
-        self._thread: threading.Thread | None = None
-        self._resting = self._hurried = False
-        self._paused_until = 0.0
-        self._closed = False
-
-    def _after_fork(self) -> None:
-        # The thread did not come along, its lock may be held forever, and what waits is the parent's to write.
-        if self._pid != os.getpid():
-            closed = self._closed
-            self._begin()
-            self._closed = closed
-
-    def _asked(self, ref: str, job: _Job) -> bool:
-        if self._closed or time.monotonic() < self._paused_until or not self._room(job.size):
-            return False
-        self._waiting[ref] = job
-        self._start()
-        self._hurry(self._pressing())
-        if not self._resting:
-            self._changed.notify_all()
-        return True
-
-    def _hurry(self, needed: bool) -> None:
-        if needed:
-            self._hurried = True
-            self._changed.notify_all()
-
-    def _pressing(self) -> bool:
-        count, total = self._limits
-        return len(self._waiting) > count * _PRESSING or self._held() > total * _PRESSING
-
-    def _room(self, size: int) -> bool:
-        count, total = self._limits
-        return len(self._waiting) < count and (self._held() + size <= total or not self._waiting)
-
-    def _held(self) -> int:
-        return sum(job.size for job in self._waiting.values())
+    def _ask(self, job: _Job, *, pressing: bool = False) -> bool:
+        self._jobs.after_fork()
+        with self._jobs.changed:
+            waiting, (count, total) = self._jobs.waiting, self._limits
+            held = job.size + sum(one.size for one in waiting)
+            full = len(waiting) >= count or (held > total and waiting)
+            if self._closed or time.monotonic() < self._paused_until or full:
+                return False
+            for older in [one for one in waiting if one.ref == job.ref]:
+                waiting.remove(older)
+            much = len(waiting) >= count * _PRESSING or held > total * _PRESSING
+            self._jobs.put(job, pressing=pressing or much)
+            return True
 
     def _busy_with(self, ref: str) -> bool:
-        return ref in self._waiting or self._writing == ref
+        return any(job.ref == ref for job in (*self._jobs.waiting, *self._jobs.taken))
 
     def _learn_secret(self) -> None:
         self._secret = self.store.secret
 
-    def _start(self) -> None:
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._run, name="shaping-keeper", daemon=True)
-            self._thread.start()
-
-    def _run(self) -> None:
-        while self._awaited():
-            while (job := self._next()) is not None:
-                try:
-                    job.work()
-                except Exception as fault:  # noqa: BLE001  whatever a store does, the thread goes on
-                    self._pause(fault)
-                finally:
-                    with self._changed:
-                        self._writing = None
-                        self._changed.notify_all()
-
-    def _awaited(self) -> bool:
-        with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._closed, _IDLE)
-            if not self._waiting:
-                self._thread = None
-                return False
-            self._rest()
-            return True
-
-    def _next(self) -> _Job | None:
-        with self._changed:
-            if not self._waiting:
-                return None
-            self._writing, job = self._waiting.popitem(last=False)
-            return job
-
-    def _rest(self) -> None:
-        # Whoever asks for something that waits ends the rest, and so does the end of the process: the work is done all
-        # the same, but not while the answer that it is for is still being written and sent.
-        self._resting = self.store.local
-        if self._resting:
-            self._changed.wait_for(lambda: self._hurried or self._closed, _REST)
-        self._resting = self._hurried = False
-
-    def _pause(self, fault: Exception) -> None:
-        # The exception's text alone: a traceback of a payload's maker could carry what it was making.
-        reason = fault if isinstance(fault, StoreError) else type(fault).__name__
-        logger.warning("the store failed (%s); what is left out cannot be expanded for %.0f s", reason, _PAUSE)
-        with self._changed:
+    def _work(self, jobs: list[_Job]) -> None:
+        try:
+            for job in jobs:
+                job.work()
+        except Exception as fault:  # noqa: BLE001  whatever a store does, the thread goes on
+            logger.warning(
+                "the store failed (%s); what is left out cannot be expanded for %.0f s", _reason(fault), _PAUSE
+            )
             self._paused_until = time.monotonic() + _PAUSE
 
 
-def _finish(keeper: weakref.ref[Keeper]) -> None:
-    alive = keeper()
-    if alive is not None:
-        alive.flush(_AT_EXIT)
+def _reason(fault: Exception) -> Exception | str:
+    # The exception's text alone: a traceback of a payload's maker could carry what it was making.
+    return fault if isinstance(fault, StoreError) else type(fault).__name__
 
 
 class CursorError(ValueError):

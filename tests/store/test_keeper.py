@@ -138,7 +138,7 @@ def test_a_slow_store_delays_nobody_and_a_full_queue_says_no() -> None:
     store = SlowStore()
     keeper = Keeper(store, waiting=3)
     keeper.keep("r_first", lambda: b"x", ttl=60)
-    while keeper._writing is None:
+    while not keeper._jobs.taken:
         time.sleep(0.001)
     said = [keeper.keep(f"r_{number}", lambda: b"x", ttl=60) for number in range(5)]
     assert said == [True, True, True, False, False]
@@ -153,7 +153,7 @@ def test_large_payloads_fill_the_queue_by_their_size() -> None:
     store = SlowStore()
     keeper = Keeper(store, waiting_bytes=100)
     keeper.keep("r_first", lambda: b"x", ttl=60)
-    while keeper._writing is None:
+    while not keeper._jobs.taken:
         time.sleep(0.001)
     said = [keeper.keep(f"r_{number}", lambda: b"x", size=60, ttl=60) for number in range(2)]
     store.go.set()
@@ -302,9 +302,9 @@ def test_the_thread_ends_when_there_is_nothing_to_do_and_starts_again(monkeypatc
     keeper.keep("r", lambda: b"x", ttl=60)
     keeper.flush(60)
     deadline = time.monotonic() + 60
-    while keeper._thread is not None and time.monotonic() < deadline:
+    while keeper._jobs._thread is not None and time.monotonic() < deadline:
         time.sleep(0.005)
-    assert keeper._thread is None
+    assert keeper._jobs._thread is None
     assert keeper.keep("r_2", lambda: b"y", ttl=60)
     assert keeper.get("r_2") == Stored(b"y", {})
     keeper.close()
