@@ -129,7 +129,7 @@ def test_what_is_expanded_in_a_shell_of_a_server_is_no_call_of_the_model(
     home: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", home["XDG_CACHE_HOME"])
-    config = {"global": {"max_tokens": 60}, "store": {"kind": "sqlite"}}
+    config = {"global": {"max_tokens": 120}, "store": {"kind": "sqlite"}}
     rows = [{"id": number, "name": f"person {number}"} for number in range(500)]
     shaper = Shaper(config, expandable=True)
     ref = shaper.shape(rows, tool="hr/list_people", surface="mcp").envelope.meta.ref
