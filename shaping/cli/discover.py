@@ -12,7 +12,7 @@ from shaping.cli.ledger import MODEL, PRICES, price_of
 from shaping.cli.output import Answer, columns, quiet, reading_progress, stopped
 from shaping.learning.statistics import TrafficStatistics
 from shaping.learning.suggest import EMPTY, suggest, with_suggestions
-from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, Usage, pieces, read_piece
+from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, TrafficError, Transcript, Usage, pieces, read_piece
 from shaping.learning.transcripts import FORMATS, ToolReplay, find_transcripts, replay
 from shaping.mcp.sessions import EXPAND
 from shaping.redaction import scrub
@@ -52,7 +52,10 @@ def discover(
 ) -> Answer:
     """Read your clients' past sessions: what shaping would have saved, and what would be missing."""
     price = price_of(model, prices)
-    by_client = _recorded(recordings) if recordings else _transcripts(home or Path.home(), sessions)
+    try:
+        by_client = _recorded(recordings) if recordings else _transcripts(home or Path.home(), sessions)
+    except TrafficError as problem:
+        raise stopped(str(problem), 1, code="FILE_NOT_FOUND") from None
     quiet()
     read = [transcript for found in by_client.values() for transcript in found]
     rows, config = _replayed(read, profile)

@@ -243,11 +243,9 @@ class Loading:
     def close(self) -> None:
         """Print what is still held, write what is still to be kept, and say what was saved."""
         if self.messages is None:
-            # Nobody knows what in them is private.
-            for name, lines in Counter(name for name, _ in self._held).items():
-                logger.warning(
-                    "%d lines of the log%s are withheld: the config was not read", lines, name and f" of {name}"
-                )
+            # Nobody knows what in them is private; our own say why it ended, as the error does that ends it.
+            for name, lines in Counter(name for name, _ in self._held if name).items():
+                logger.warning("lines of the log of %s withheld, because the config was not read: %d", name, lines)
             return
         self._flush()
         if self.messages.recorder is not None:

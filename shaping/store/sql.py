@@ -71,7 +71,7 @@ _TESTS: Final = _COMPARES | {"in", "is", "not", "between"}
 _EXAMPLE: Final = 30  # characters
 _EXPLAIN: Final = re.compile(r"\s*(?:--[^\n]*\s*|/\*.*?\*/\s*)*explain\b", re.IGNORECASE | re.DOTALL)
 _SPACE: Final = re.compile(r"\s+")
-_HINT: Final = f'Ask with sql="{SCHEMA}" for the tables and columns.'
+_HINT: Final = f"`{SCHEMA}` in place of the SELECT lists the tables and columns."
 
 
 @dataclass(frozen=True, slots=True)

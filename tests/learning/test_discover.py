@@ -27,6 +27,13 @@ def discover(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environ, timeout=120)
 
 
+def test_a_folder_without_recordings_is_told_in_one_line(tmp_path: Path) -> None:
+    done = discover(str(tmp_path / "nothing"))
+    assert done.returncode == 1
+    assert done.stderr.startswith("there are no recordings in ")
+    assert done.stderr.count("\n") == 1
+
+
 def test_it_says_what_each_tool_cost_would_have_cost_and_would_have_lacked(home: Path) -> None:
     done = discover("--home", str(home))
     assert done.returncode == 0, done.stderr

@@ -283,7 +283,7 @@ async def test_lines_of_a_log_are_withheld_while_nobody_knows_what_is_private(
     loading.close()
     told = capsys.readouterr().err + caplog.text
     assert PRIVATE not in told
-    assert "1 lines of the log of server are withheld: the config was not read" in told
+    assert "lines of the log of server withheld, because the config was not read: 1" in told
 
 
 async def test_the_last_words_of_a_server_are_told_without_what_is_private(connect: Connect, private: Path) -> None:
