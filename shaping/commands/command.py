@@ -16,7 +16,6 @@ from shaping.commands.output import (
     LEFT_OPEN,
     Capture,
     CleanedOutputs,
-    CommandOutput,
     CommandResponse,
     Finished,
     Invocation,
@@ -167,21 +166,21 @@ def run_command(
 ) -> CommandResponse:
     """Run a command to its end and return its response; `copies` get its two outputs as they come."""
     stdout, stderr = output(source, plan), output(source, plan)
-    sinks: tuple[Sink, Sink] = stdout.capture, stderr.capture
+    sinks: tuple[Sink, Sink] = stdout, stderr
     if copies is not None:
-        sinks = _Tee(stdout.capture, copies[0]), _Tee(stderr.capture, copies[1])
+        sinks = _Tee(stdout, copies[0]), _Tee(stderr, copies[1])
     try:
         ended = run_process(invocation, *sinks, stop=stop)
     except (OSError, ValueError) as problem:
         failed: CommandResponse = responses().not_started_response(problem, invocation, plan)
         return failed
     finished = Finished(invocation, plan.tool, ended, stdout, stderr)
-    return replace(make_response(source, plan, finished), raw=stdout.capture.text() + stderr.capture.text())
+    return replace(make_response(source, plan, finished), raw=stdout.text() + stderr.text())
 
 
 def make_response(source: Shaper | CommandSource, plan: Plan, finished: Finished) -> CommandResponse:
     """Return the response of a command that has ended."""
-    out = finished.stdout.capture
+    out = finished.stdout
     formats = [name for name in plan.parse if name in FORMATS]
     parsed = parse(out.text(), formats) if out.whole and out.size else None
     cleaned = CleanedOutputs(finished, plan, off=source.mode == "off")
@@ -210,7 +209,7 @@ def _plain_text(source: Shaper | CommandSource, plan: Plan, cleaned: CleanedOutp
     asks_etag = finished.invocation.etag is not None or "etag" in plan.envelope
     coded = ended.timed_out or ended.exit_code in dict(plan.exit_codes)
     unusual = plan.dialect != "none" or not plan.enabled or source.mode == "off" or bool(source.warnings)
-    whole = finished.stdout.capture.whole and finished.stderr.capture.whole
+    whole = finished.stdout.whole and finished.stderr.whole
     if rules_apply or asks_etag or coded or unusual or not whole:
         return None
     shown, told = cleaned.text, "\n".join(cleaned.err.lines.lines)
@@ -242,10 +241,10 @@ class _Tee:
         self._copy.flush()
 
 
-def output(source: Shaper | CommandSource, plan: Plan) -> CommandOutput:
+def output(source: Shaper | CommandSource, plan: Plan) -> Capture:
     """Return a capture for one output, which spills to the store unless paths are private."""
     writer = None if plan.private is not None else lambda: responses().part_writer(shaper_of(source), plan)
-    return CommandOutput(writer, Rules.of(plan).important)
+    return Capture(writer, Rules.of(plan).important)
 
 
 def _answered(

@@ -56,23 +56,25 @@ ImportantLines: TypeAlias = "Callable[[Sequence[str]], list[int]]"
 class Capture:
     """One output of a program: all of it up to 8 MiB, else both ends, the important lines between and a line count.
 
-    `spill` takes the bytes that memory has no room for; `important` returns the indexes of lines that must be held.
+    A writer, made with the first of them, takes the bytes that memory has no room for; `important` returns the indexes
+    of lines that must be held.
     """
 
     def __init__(
         self,
-        spill: Callable[[bytes], None] | None = None,
+        make_writer: Callable[[], PartWriter] | None = None,
         important: ImportantLines = error_lines,
         *,
         whole: int = WHOLE,
         edge: int = EDGE,
     ) -> None:
-        self._spill, self._most, self._edge = spill, whole, edge
+        self._make_writer, self._most, self._edge = make_writer, whole, edge
         self._head, self._tail = bytearray(), bytearray()
         self._digest = blake2b(digest_size=16)
         self._important, self._middle = important, _LineScan(important)
         self.size = 0
         self.whole = True
+        self.writer: PartWriter | None = None
 
     @property
     def digest(self) -> bytes:
@@ -131,8 +133,9 @@ class Capture:
         self._pass_on(all_so_far)
 
     def _pass_on(self, chunk: bytes) -> None:
-        if self._spill is not None:
-            self._spill(chunk)
+        if self._make_writer is not None:
+            self.writer = self.writer or self._make_writer()
+            self.writer.write(chunk)
         self._tail += chunk
         if len(self._tail) > 4 * self._edge:
             del self._tail[: -self._edge]
@@ -224,21 +227,6 @@ class Invocation:
         return os.environ if self.env is None else self.env
 
 
-class CommandOutput:
-    """One output of a program: what was captured, and where the rest of it goes, opened with the first of it."""
-
-    def __init__(self, make_writer: Callable[[], PartWriter] | None, important: ImportantLines = error_lines) -> None:
-        self._make_writer = make_writer
-        self.capture = Capture(None if make_writer is None else self._spill, important)
-        self.writer: PartWriter | None = None
-
-    def _spill(self, chunk: bytes) -> None:
-        if self.writer is None and self._make_writer is not None:
-            self.writer = self._make_writer()
-        if self.writer is not None:
-            self.writer.write(chunk)
-
-
 @dataclass(frozen=True, slots=True)
 class Finished:
     """How a command ended and what it printed."""
@@ -246,8 +234,8 @@ class Finished:
     invocation: Invocation
     tool: str
     ended: ProcessExit
-    stdout: CommandOutput
-    stderr: CommandOutput
+    stdout: Capture
+    stderr: Capture
 
 
 @dataclass(frozen=True)
@@ -311,12 +299,12 @@ class CleanedOutputs:
     @cached_property
     def out(self) -> CleanedOutput:
         """Standard output."""
-        return clean_output(self.finished.stdout.capture, self._plan, self.rules, off=self._off)
+        return clean_output(self.finished.stdout, self._plan, self.rules, off=self._off)
 
     @cached_property
     def err(self) -> CleanedOutput:
         """Standard error."""
-        return clean_output(self.finished.stderr.capture, self._plan, self.rules, off=self._off)
+        return clean_output(self.finished.stderr, self._plan, self.rules, off=self._off)
 
     @cached_property
     def text(self) -> str:

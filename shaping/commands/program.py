@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from shaping.commands.command import CommandOptions
-    from shaping.commands.output import Invocation
+    from shaping.commands.output import Invocation, OutputStream
     from shaping.learning.record import Recorder
     from shaping.response import Shaped
     from shaping.settings import Plan
@@ -97,13 +97,10 @@ def run_program(
 def _untouched(config: str | Path | None, plan: Plan, invocation: Invocation, *, observe: bool) -> int:
     """Pass a command's output on untouched, and log, to observe it, what shaping would have made of it."""
     shaper = CommandSource(config, {**os.environ, "SHAPING": "on"})
-    response = run_command(shaper, plan, invocation, copies=(sys.stdout.buffer, sys.stderr.buffer))
-    if not response.started:
-        sys.stderr.write(response.stderr)
+    response = _copied(shaper, plan, invocation, (sys.stdout.buffer, sys.stderr.buffer))
     if observe and logger.isEnabledFor(logging.INFO):
         count = counter(plan.tokenizer).count
-        shaped = count(response.stdout + response.stderr)
-        logger.info("%s: %d tokens, %d if shaped", plan.tool, count(response.raw), shaped)
+        logger.info("%s: %d tokens, %d if shaped", plan.tool, count(response.raw), count(response.printed))
     if observe:
         _record(shaper, plan, response.raw, response.raw)
     shaper.close()
@@ -113,13 +110,20 @@ def _untouched(config: str | Path | None, plan: Plan, invocation: Invocation, *,
 def _pass_on(shaper: CommandSource, plan: Plan, invocation: Invocation) -> int:
     """Pass a command's output on as it comes, without secrets, for a config that leaves it alone."""
     out, err = (RedactedCopy(stream.buffer, plan.redact) for stream in (sys.stdout, sys.stderr))
-    response = run_command(shaper, plan, invocation, copies=(out, err))
+    response = _copied(shaper, plan, invocation, (out, err))
     out.finish()
     err.finish()
-    if not response.started:
-        sys.stderr.write(response.stderr)
     _record(shaper, plan, response.raw, response.raw)
     return response.exit_code
+
+
+def _copied(
+    shaper: CommandSource, plan: Plan, invocation: Invocation, copies: tuple[OutputStream, OutputStream]
+) -> CommandResponse:
+    response = run_command(shaper, plan, invocation, copies=copies)
+    if not response.started:
+        sys.stderr.write(response.stderr)
+    return response
 
 
 def _become(invocation: Invocation) -> None:
@@ -244,9 +248,9 @@ def stream_command(
     """Run a command, emit each line of its output shaped as JSON, and return how it ended."""
     shaper = shaper_of(source)
     stdout, stderr = output(source, plan), output(source, plan)
-    lines = LineShaper(shaper, replace(plan, dialect="none"), emit, stdout.capture)
+    lines = LineShaper(shaper, replace(plan, dialect="none"), emit, stdout)
     try:
-        ended = run_process(invocation, lines, stderr.capture)
+        ended = run_process(invocation, lines, stderr)
     except (OSError, ValueError) as problem:
         failed: CommandResponse = responses().not_started_response(problem, invocation, plan)
         return failed
@@ -254,7 +258,7 @@ def stream_command(
     finished = Finished(invocation, plan.tool, ended, stdout, stderr)
     envelope = responses().respond_to_stream(shaper, plan, finished, {"lines": lines.count})
     exit_code = int(getattr(envelope.meta, "exit_code", OURS))
-    return CommandResponse(lambda: envelope, exit_code, "", raw=stdout.capture.text() + stderr.capture.text())
+    return CommandResponse(lambda: envelope, exit_code, "", raw=stdout.text() + stderr.text())
 
 
 class LineShaper:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -82,8 +82,8 @@ def respond(shaper: Shaper, plan: Plan, cleaned: CleanedOutputs, parsed: Parsed 
     return CommandResponse(
         lambda: _Response(shaper, in_envelope, cleaned, parsed).respond().envelope,
         finished.ended.exit_code,
-        protected_text(finished.stdout.capture.text(), plan),
-        protected_text(finished.stderr.capture.text(), plan),
+        protected_text(finished.stdout.text(), plan),
+        protected_text(finished.stderr.text(), plan),
     )
 
 
@@ -147,7 +147,7 @@ class _Response:
         return self._data_as_text(self._parsed) if self._plain else self._in_envelope(self._parsed)
 
     def end_of_stream(self, data: Any) -> Envelope[Any]:
-        meta = {"ref": self._stored.text_ref} if self._finished.stdout.capture.size else {}
+        meta = {"ref": self._stored.text_ref} if self._finished.stdout.size else {}
         if self._error is not None:
             return self._error_envelope(self._error, data, self._stderr(2).text, meta, [])
         return self._envelope(data, None, meta, [], stderr=self._stderr(4).text)
@@ -253,8 +253,7 @@ class _Response:
         roomy = self._plan.max_tokens is None or self._plan.max_tokens >= ROOMY
         file = None if cuts.whole or ref == _REF else self._file
         more = cuts.describe(ref, self._dropped, notice, file, roomy=roomy)
-        facts = RunFacts(self._error, (*self._warnings(), *told), self._own, etag, same)
-        return self._printed(envelope, *(("", "") if same else (out, err)), facts, more)
+        return self._printed(envelope, *(("", "") if same else (out, err)), told, more, etag=etag, same=same)
 
     def _etag(self, value: dict[str, str]) -> tuple[str | None, bool]:
         """Return a tag of a text where the caller or the plan asked for one, and whether the caller has that text."""
@@ -279,8 +278,7 @@ class _Response:
     def _data_as_text(self, parsed: Parsed) -> CommandResponse:
         """Print data as a table where that is no dearer than the command's own text, or where field rules apply."""
         plan, error, err = self._plan, self._error, self._stderr(4).text
-        facts = RunFacts(error, [*self._warnings()], self._own, None, not_modified=False)
-        room = self._budget_besides(self._printed(lambda: self._in_envelope(parsed).envelope, "", err, facts), _SPARE)
+        room = self._budget_besides(self._printed(lambda: self._in_envelope(parsed).envelope, "", err), _SPARE)
         plan = replace(plan, max_tokens=room, fields=plan.fields if error is None else plan.error_fields)
         tag = self._finished.invocation.etag if error is None else None
         context = CallContext(if_none_match=tag, as_json=False)
@@ -294,8 +292,8 @@ class _Response:
             etag, same = etag or self._own.meta.etag, same or self._own.meta.not_modified
         text = "" if same or (self._own and parsed.value is None) else shaped.text
         text = f"{text}\n" if text and not text.endswith("\n") else text
-        facts = replace(facts, warnings=(*self._warnings(), *shaped.warnings), etag=etag, not_modified=same)
-        return replace(self._printed(lambda: self._in_envelope(parsed).envelope, text, err, facts), shaped=shaped)
+        envelope, told = lambda: self._in_envelope(parsed).envelope, shaped.warnings
+        return replace(self._printed(envelope, text, err, told, etag=etag, same=same), shaped=shaped)
 
     @property
     def _filters(self) -> bool:
@@ -310,36 +308,27 @@ class _Response:
     # Data in an envelope.
 
     def _in_envelope(self, parsed: Parsed) -> CommandResponse:
-        return self._data_in_envelope(parsed) if self._error is None else self._error_with_data(parsed, self._error)
-
-    def _data_in_envelope(self, parsed: Parsed) -> CommandResponse:
-        err = self._stderr(4)
-        source = self._envelope(parsed.value, None, {}, [], stderr=err.text)
-        # A ref, and a cursor that carries it, are added to the envelope.
-        limit = None if self._plan.max_tokens is None else max(1, self._plan.max_tokens - _REF_AND_CURSOR)
-        context = CallContext(source=source, if_none_match=self._finished.invocation.etag)
-        shaped = self._shaper.shape_by(replace(self._plan, max_tokens=limit), parsed.value, context)
-        envelope = _command(shaped, source)
+        """Put data into an envelope; that of a command that failed into its error, shaped by the same rules."""
+        error, plan, err = self._error, self._plan, self._stderr(4 if self._error is None else 2)
+        if error is None:
+            source = self._envelope(parsed.value, None, {}, [], stderr=err.text)
+            context = CallContext(source=source, if_none_match=self._finished.invocation.etag)
+            # A ref, and a cursor that carries it, are added to the envelope.
+            room = None if plan.max_tokens is None else max(1, plan.max_tokens - _REF_AND_CURSOR)
+        else:
+            source = self._error_envelope(error, {"stdout": None}, err.text, {"ref": _REF}, [])
+            context, room = CallContext(), self._budget_besides(self._wire(source))
+            plan = replace(plan, fields=plan.error_fields, dialect="none")
+        shaped = self._shaper.shape_by(replace(plan, max_tokens=room), parsed.value, context)
+        envelope = shaped.envelope if error is not None else _command(shaped, source)
         whole = parsed.exact and shaped.data == parsed.value and self._err.exact and err.whole
         ref = envelope.meta.ref or (None if whole or envelope.meta.not_modified else shaped.ref)
         self._stored.streams(ref)
         update = self._stored.members(envelope, ref) | self._passed_on(envelope)
-        told = envelope.model_copy(update={"meta": envelope.meta.model_copy(update=update)})
-        return replace(self._wire(told), shaped=shaped)
-
-    def _error_with_data(self, parsed: Parsed, error: ErrorDetail) -> CommandResponse:
-        """Put the data of a command that failed into its error, shaped by the same rules."""
-        err = self._stderr(2)
-        bare = self._error_envelope(error, {"stdout": None}, err.text, {"ref": _REF}, [])
-        room = self._budget_besides(self._wire(bare))
-        plan = replace(self._plan, fields=self._plan.error_fields, dialect="none", max_tokens=room)
-        shaped = self._shaper.shape_by(plan, parsed.value)
-        shown = shaped.envelope.meta
-        whole = parsed.exact and shaped.data == parsed.value and self._err.exact and err.whole
-        ref = shown.ref or (None if whole else shaped.ref)
-        meta = self._stored.members(shaped.envelope, ref)
-        self._stored.streams(ref)
-        meta |= {"truncated": shown.truncated, "omissions": shown.omissions} | self._passed_on(shaped.envelope)
+        if error is None:
+            told = envelope.model_copy(update={"meta": envelope.meta.model_copy(update=update)})
+            return replace(self._wire(told), shaped=shaped)
+        meta = {"truncated": envelope.meta.truncated, "omissions": envelope.meta.omissions} | update
         # A program that follows the contract says by null that there is no data besides its error.
         details = {} if self._own and parsed.value is None else {"stdout": shaped.data}
         return self._wire(self._error_envelope(error, details, err.text, meta, list(shaped.warnings)))
@@ -431,15 +420,37 @@ class _Response:
         envelope: Callable[[], Envelope[Any]],
         out: str,
         err: str,
-        facts: RunFacts,
+        warnings: Iterable[Warned] = (),
         more: Iterable[str] = (),
+        *,
+        etag: str | None = None,
+        same: bool = False,
     ) -> CommandResponse:
         """Write a response as plain text, with one line of facts where there is something to say."""
-        said = [*facts.words(self._finished.ended, self._plan), *more]
+        said = [*self._facts([*self._warnings(), *warnings], etag, same=same), *more]
         line = f"({'; '.join(said)})\n" if said else ""
         err = f"{err}\n" if err and not err.endswith("\n") else err
-        failure = f"({said[0]})\n" if facts.error is not None else ""
+        failure = f"({said[0]})\n" if self._error is not None else ""
         return CommandResponse(envelope, self._exit_code, out, f"{err}{line}", failure=failure)
+
+    def _facts(self, warnings: Sequence[Warned], etag: str | None, *, same: bool) -> Iterator[str]:
+        """List the failure, redactions, warnings, and what the program's own envelope says about its data."""
+        if self._error is not None:
+            yield _failure(self._error, self._own, self._finished.ended, self._plan)
+        if any(warned.code == "REDACTED" for warned in warnings):
+            yield "secrets redacted"
+        yield from (warned.message for warned in warnings if warned.code not in _STATED)
+        if same:
+            yield "not modified"
+        elif etag:
+            yield f"etag {etag}"
+        if self._own is not None:
+            meta = self._own.meta
+            if meta.truncated:
+                yield f"there is more: --cursor {meta.cursor}" if meta.cursor else "there is more"
+            if meta.request_id:
+                yield f"request_id {meta.request_id}"
+            yield from (str(hint) for hint in meta.upgrade_hints)
 
     def _budget_besides(self, bare: CommandResponse, spare: int = 24) -> int | None:
         limit = self._plan.max_tokens
@@ -490,36 +501,6 @@ def _command(shaped: Shaped, source: Envelope[Any]) -> Envelope[Any]:
 def _lost(count: int) -> list[Warned]:
     said = f"{count:,} line{' that tells' if count == 1 else 's that tell'} of errors did not fit the budget"
     return [Warned("ERRORS_CUT", said)] if count else []
-
-
-@dataclass(frozen=True, slots=True)
-class RunFacts:
-    """What there is to say of a run besides its output: its error, its warnings, and the program's own envelope."""
-
-    error: ErrorDetail | None
-    warnings: Sequence[Warned]
-    own: Envelope[Any] | None
-    etag: str | None
-    not_modified: bool
-
-    def words(self, ended: ProcessExit, plan: Plan) -> Iterator[str]:
-        """List the failure, redactions, warnings, and what the program's own envelope says about its data."""
-        if self.error is not None:
-            yield _failure(self.error, self.own, ended, plan)
-        if any(warned.code == "REDACTED" for warned in self.warnings):
-            yield "secrets redacted"
-        yield from (warned.message for warned in self.warnings if warned.code not in _STATED)
-        if self.not_modified:
-            yield "not modified"
-        elif self.etag:
-            yield f"etag {self.etag}"
-        if self.own is not None:
-            meta = self.own.meta
-            if meta.truncated:
-                yield f"there is more: --cursor {meta.cursor}" if meta.cursor else "there is more"
-            if meta.request_id:
-                yield f"request_id {meta.request_id}"
-            yield from (str(hint) for hint in meta.upgrade_hints)
 
 
 def _failure(error: ErrorDetail, own: Envelope[Any] | None, ended: ProcessExit, plan: Plan) -> str:

@@ -21,7 +21,7 @@ from shaping.store.pages import Position
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shaping.commands.output import CommandOutput, Finished
+    from shaping.commands.output import Capture, Finished
     from shaping.envelope import Envelope
     from shaping.settings import Plan
     from shaping.settings.plan import Redact
@@ -125,7 +125,7 @@ class StoredOutput:
     @cached_property
     def text_ref(self) -> str | None:
         """The ref of the two outputs as text."""
-        out, err = self._finished.stdout.capture, self._finished.stderr.capture
+        out, err = self._finished.stdout, self._finished.stderr
         value = {name: withhold_private(one.text(), self._plan) for name, one in (("stdout", out), ("stderr", err))}
         try:
             lost = sum(one.size - len(one.held) for one in (out, err) if not one.whole)
@@ -152,7 +152,7 @@ class StoredOutput:
         """Return the cursor for the end of the shown beginning of a text."""
         if ref is None or self._plan.private is not None:
             return None
-        whole, same = decode(self._finished.stdout.capture.held), 0
+        whole, same = decode(self._finished.stdout.held), 0
         # What is shown of the beginning is no longer than what is shown.
         beginning = whole[: len(shown) + 1].splitlines(keepends=True)
         for one, other in zip(beginning, shown.splitlines(keepends=True), strict=False):
@@ -171,10 +171,10 @@ class StoredOutput:
     def _outputs(self) -> OutputStore:
         return OutputStore(self._shaper)
 
-    def _stored(self, name: str, output: CommandOutput) -> Any:
+    def _stored(self, name: str, output: Capture) -> Any:
         writer = output.writer or PartWriter(self._outputs, self._plan.redact)
-        if output.capture.whole:
-            writer.write(output.capture.held)
+        if output.whole:
+            writer.write(output.held)
         stream = writer.finish()
         if stream.kept < stream.size:
             lost = f"{stream.kept:,} of the {stream.size:,} bytes of {name} can be expanded; the rest is gone"

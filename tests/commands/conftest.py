@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping.commands.command import make_response, plan_for
-from shaping.commands.output import CommandOutput, CommandResponse, Finished, Invocation
+from shaping.commands.output import Capture, CommandResponse, Finished, Invocation
 from shaping.commands.process import ProcessExit
 from shaping.shaper import Shaper
 
@@ -36,9 +36,9 @@ def shaper(make_shaper: Callable[..., Shaper]) -> Shaper:
     return make_shaper()
 
 
-def captured(text: str | bytes) -> CommandOutput:
-    output = CommandOutput(None)
-    output.capture.take(text.encode() if isinstance(text, str) else text)
+def captured(text: str | bytes) -> Capture:
+    output = Capture(None)
+    output.take(text.encode() if isinstance(text, str) else text)
     return output
 
 

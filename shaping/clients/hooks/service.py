@@ -234,7 +234,7 @@ class HookService:
 def _shaped(shaper: Shaper, plan: Plan, argv: tuple[str, ...], text: str) -> str:
     """Shape a text as `shaping run` would have printed it."""
     stdout, stderr = output(shaper, plan), output(shaper, plan)
-    stdout.capture.take(text.encode())
+    stdout.take(text.encode())
     response = make_response(shaper, plan, Finished(Invocation(argv), plan.tool, ProcessExit(0), stdout, stderr))
     return response.stdout + response.stderr
 
