@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import re
 import tempfile
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -218,8 +219,8 @@ def sentence(rows: list[Row], questions: int) -> str:
     kept = sum(row.held for row in rows)
     lost = sum(len(row.lost) for row in rows)
     back = questions - kept - lost
-    rest = [f"{back} by one more call"] * bool(back) + [f"{lost} not at all"] * bool(lost)
-    return f"**{saved:.0f}% of the tokens**. Of {questions} questions about them, " + ", ".join(
+    rest = [f"{back} after one more call"] * bool(back) + [f"{lost} not at all"] * bool(lost)
+    return f"**{saved:.0f}% of the tokens**; of {questions} questions about them, " + ", ".join(
         [f"{kept} can be answered from the text", *rest]
     )
 
@@ -227,11 +228,13 @@ def sentence(rows: list[Row], questions: int) -> str:
 def write_numbers(sets: list[tuple[list[Row], int]]) -> None:
     """Write the two sentences of the README that hold numbers."""
     first, more = (sentence(rows, questions) for rows, questions in sets)
-    text = (
-        f"- On {len(sets[0][0])} real results of tools it saves {first}.\n"
-        f"- On {len(sets[1][0])} others, of other tools, it saves {more}.\n"
-        "\nWithout any config; tokens of o200k_base; `python -m benchmarks.fidelity` writes these numbers.\n"
+    measured = "No config; tokens of o200k_base; written by `benchmarks/fidelity.py`."
+    sentences = (
+        f"- On {len(sets[0][0])} recorded results of real tools it saves {first}.",
+        f"- On {len(sets[1][0])} results of other tools it saves {more}. ({measured})",
     )
+    wrapped = (textwrap.fill(one, 120, subsequent_indent="  ", break_on_hyphens=False) for one in sentences)
+    text = "\n".join(wrapped) + "\n"
     mark = re.compile("(<!-- numbers -->\n).*?(<!-- end numbers -->)", re.DOTALL)
     README.write_text(mark.sub(lambda found: f"{found[1]}{text}{found[2]}", README.read_text()))
 
