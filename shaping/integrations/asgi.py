@@ -12,6 +12,8 @@ import orjson
 
 from shaping.errors import ToolError
 from shaping.ledger import record_text
+from shaping.present import left_alone
+from shaping.response import CallContext
 from shaping.settings import Overrides
 from shaping.shaper import Shaper
 
@@ -66,9 +68,9 @@ class ASGIShaping:
         headers = _HeaderMap(scope["headers"])
         profile = headers.get(PROFILE)
         as_text = _wants_text(headers.get(b"accept"))
-        wanted = profile != "off" and (
-            profile is not None or as_text or any(fnmatchcase(scope["path"], route) for route in self._routes)
-        )
+        is_off = profile == "off"
+        wanted = any(fnmatchcase(scope["path"], route) for route in self._routes)
+        wanted |= not is_off and (profile is not None or as_text)
         if not wanted or scope["method"] == "HEAD":
             await self._app(scope, receive, _varying(send))
             return
@@ -82,10 +84,16 @@ class ASGIShaping:
         if (value := held.json()) is None:
             await held.release()
             return
-        shaped = self._shaper.shape(
-            value, tool=_tool(inner), profile=profile, request=Overrides(dialect="none"), as_json=not as_text
-        )
-        sent = bytes(held.body)
+        sent, tool, request = bytes(held.body), _tool(inner), Overrides(dialect="none")
+        if is_off or not 200 <= held.start["status"] < 300:
+            # The route's answer as it is, but for what must not leave.
+            shaped: Shaped = left_alone(value, self._shaper.plan(tool, request=request), CallContext())
+            if shaped.value is value or self._shaper.mode != "on":
+                await held.release()
+                return
+            as_text, given = False, None
+        else:
+            shaped = self._shaper.shape(value, tool=tool, profile=profile, request=request, as_json=not as_text)
         answered = await _answer(held, shaped, given=given, as_text=as_text)
         if answered and self._shaper.mode != "off":
             plan = shaped.plan
@@ -204,8 +212,8 @@ def _vary(start: Message) -> bytes:
 def _is_json(start: Message) -> bool:
     headers = _HeaderMap(start["headers"])
     kind = headers.get(b"content-type", "").partition(";")[0].strip().lower()
-    plain = b"content-encoding" not in headers and 200 <= start["status"] < 300
-    return plain and (kind == "application/json" or (kind.endswith("+json") and kind.startswith("application/")))
+    is_json = kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+    return is_json and b"content-encoding" not in headers
 
 
 def _wants_text(accept: str | None) -> bool:

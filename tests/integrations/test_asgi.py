@@ -50,7 +50,11 @@ def application() -> FastAPI:
 
 @pytest.fixture
 def get() -> Any:
-    shaped = ASGIShaping(application(), CONFIG, routes=["/repos/*/titles"], expand_path="/shaping/expand")
+    return calling(ASGIShaping(application(), CONFIG, routes=["/repos/*/titles"], expand_path="/shaping/expand"))
+
+
+def calling(shaped: ASGIShaping) -> Any:
+    """Return a function that calls an application by a path."""
 
     def call(path: str, **headers: str) -> httpx.Response:
         async def go() -> httpx.Response:
@@ -100,6 +104,22 @@ def test_an_etag_is_that_of_the_shaped_answer(get: Any) -> None:
     assert (again.status_code, again.content) == (304, b"")
     other = get("/repos/a/issues", shaping_profile="standard", if_none_match=first.headers["etag"])
     assert other.status_code == 200
+
+
+def test_what_is_private_on_a_route_leaves_neither_in_an_error_nor_by_the_clients_wish() -> None:
+    app = FastAPI()
+
+    @app.get("/users/{name}")
+    def user(name: str, response: Response) -> dict[str, Any]:
+        response.status_code = 200 if name == "ada" else 404
+        return {"name": name, "email": "ada@example.com", "none": None}
+
+    rules = {"tool_overrides": {"GET /users/{name}": {"private": ["email"]}}}
+    get = calling(ASGIShaping(app, rules, routes=["/users/*"]))
+    assert get("/users/ada").json() == {"name": "ada"}
+    assert get("/users/ada", shaping_profile="off").json() == {"name": "ada", "none": None}
+    assert get("/users/bob").json() == {"name": "bob", "none": None}
+    assert get("/users/bob").status_code == 404
 
 
 def test_errors_and_streams_pass(get: Any) -> None:
