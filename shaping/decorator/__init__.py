@@ -57,7 +57,8 @@ def shape(
 def shape(function: Any = None, /, **options: Any) -> Any:
     """Shape what a function returns: a list comes back as `{"data": [...]}`, the wire form of `dialect: "lean"`.
 
-    A plain function stays plain, an async one async, and a generator yields shaped items.
+    A plain function stays plain, an async one async, and a generator yields shaped items. A failure is an envelope too,
+    or is raised, with its code, to a framework that makes the call and knows failures by that.
 
     Use it bare, `@shape`, or with options. `tool` is the name by which the config knows the function (else its own),
     `profile` the one to use where nothing else names one, `config` or `shaper` the rules to go by. `if_none_match`
