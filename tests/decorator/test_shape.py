@@ -338,6 +338,16 @@ def test_a_tools_own_coded_error_is_raised_as_it_is_under_the_bare_dialect() -> 
     assert raised.value is error
 
 
+@pytest.mark.parametrize("kind", [ValueError, lambda said: ToolError("NOT_FOUND", said)])
+def test_a_secret_does_not_leave_in_an_error_that_is_raised(kind: Any) -> None:
+    def fail() -> None:
+        raise kind("no user for ghp_" + "a1B2" * 9)
+
+    for decorated in (shape(config={}, form="text"), shape(config={"global": {"dialect": "none"}})):
+        with pytest.raises(ToolError, match=r"no user for \[redacted:github-token\]"):
+            decorated(fail)()
+
+
 @pytest.mark.parametrize(("state_changing", "retryable"), [(False, True), (True, False)])
 def test_a_timeout_of_a_state_changing_tool_is_not_retryable(state_changing: bool, retryable: bool) -> None:
     @shape(config={}, profile="standard", state_changing=state_changing)
