@@ -215,6 +215,11 @@ def pages() -> dict[str, str]:
     return {name: f"{NOTICE}\n\n{text.strip()}\n".replace("---:", "---") for name, text in made.items()}
 
 
+def security_page() -> str:
+    """Return SECURITY.md as a page of the site, which holds nothing that is not below docs/."""
+    return (ROOT / "SECURITY.md").read_text(encoding="utf-8").replace("](docs/", "](")
+
+
 def choices() -> dict[str, tuple[str, ...]]:
     """Return every key that stands under `global`, a profile or a tool, with the places it may stand in."""
     definitions = config_schema()["$defs"]
@@ -522,6 +527,7 @@ def main() -> None:
     for name, text in pages().items():
         (FOLDER / name).write_text(text, encoding="utf-8")
     (ROOT / "config" / "response_config.schema.json").write_bytes(config_schema_text())
+    (ROOT / "docs" / "security.md").write_text(security_page(), encoding="utf-8")  # not kept: the site alone needs it
     print(f"{FOLDER} written")
 
 
