@@ -281,21 +281,17 @@ MAX_HOPS = 32
 
 
 class Memory:
-    """A file of commands that have moved: the old form and the new one, without arguments.
+    """A JSON file of commands that have moved: the old form and the new one, without arguments.
 
-    Several processes may share the file without locking it.
-
-    A write replaces the file whole, so a reader never sees half of one. Where two writers cross, the entry that lost is
-    still known to its own memory, which puts it back at its next look.
+    Several processes may share it: a write replaces the file whole, so a reader never sees half of one.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._path = Path(path)
-        self._learned: dict[str, str] = {}
 
     def recall(self, command: str) -> str:
         """Return the command to run in place of this one, with its arguments: itself, unless its form has moved."""
-        moved = self._merge_into_file(self._read())
+        moved = self.known()
         seen, current = {command}, command
         while (replacement := _moved(current, moved)) is not None:
             if replacement in seen or len(seen) > MAX_HOPS:
@@ -313,33 +309,20 @@ class Memory:
         old, new = _forms(old, new)
         if old == new or self.recall(new) == old or _options(new) - _options(old):
             return False
-        self._learned[old] = new
-        self._merge_into_file(self._read())
+        moved = orjson.dumps({**self.known(), old: new}, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
+        with suppress(OSError):  # a memory that cannot be written is a shorter one, not a failed call
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(self._path, moved)
         return True
 
     def known(self) -> dict[str, str]:
-        """Return every move that is remembered."""
-        return {**self._read(), **self._learned}
-
-    def _merge_into_file(self, stored: dict[str, str]) -> dict[str, str]:
-        """Write the redirects that are not in the file yet."""
-        whole = {**stored, **self._learned}
-        if whole != stored:
-            # A memory that cannot be written is a shorter one, not a failed call.
-            with suppress(OSError):
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                replace_file(self._path, orjson.dumps(whole, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
-        return whole
-
-    def _read(self) -> dict[str, str]:
-        """Read the file; what is missing or damaged counts as not remembered."""
+        """Return every move that is remembered; what is missing or damaged counts as not remembered."""
         try:
             stored = orjson.loads(self._path.read_bytes())
         except (OSError, ValueError):
             return {}
-        if not isinstance(stored, dict):
-            return {}
-        return {old: new for old, new in stored.items() if isinstance(new, str) and new}
+        moved = stored.items() if isinstance(stored, dict) else ()
+        return {old: new for old, new in moved if isinstance(new, str) and new}
 
 
 def _forms(old: str, new: str) -> tuple[str, str]:

@@ -62,21 +62,6 @@ def test_a_damaged_file_is_an_empty_memory_that_can_be_written(path: Path, conte
     assert json.loads(path.read_text()) == {"old": "new"}
 
 
-def test_an_entry_lost_to_another_writer_comes_back(path: Path) -> None:
-    memory = Memory(path)
-    memory.remember("a", "b")
-    path.write_text('{"x": "y"}')
-    assert memory.recall("a") == "b"
-    assert json.loads(path.read_text()) == {"a": "b", "x": "y"}
-
-
-def test_a_memory_that_cannot_be_written_still_knows(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    memory = Memory(tmp_path / "file" / "moved.json")
-    assert memory.remember("a", "b")
-    assert memory.recall("a") == "b"
-
-
 def test_a_write_that_fails_leaves_nothing_behind(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise OSError
