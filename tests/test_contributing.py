@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -12,6 +14,10 @@ import pytest
 
 from shaping import shape
 from shaping.commands.program import run_program
+from shaping.proxy.child import command_server
+from shaping.proxy.messages import Message
+from shaping.proxy.relay import Relay
+from shaping.proxy.serving import Loading, Options
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "shaping"
@@ -53,6 +59,33 @@ def test_a_log_of_commits_goes_through_the_files_that_are_listed(
     (tmp_path / "log").write_text("\n".join(commits))
     called = _files_called(lambda: run_program(["cat", str(tmp_path / "log")], None, {}))
     assert [name for name in FILES[RUN] if name not in called | ELSEWHERE] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the proxy does not run on Windows")
+def test_a_proxied_call_goes_through_the_files_that_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    called = _files_called(lambda: asyncio.run(_call_through_a_proxy()))
+    # The program itself is run by the tests of the command line.
+    assert [name for name in FILES["A proxied call"] if name not in called | {"__main__.py"}] == []
+
+
+async def _call_through_a_proxy() -> None:
+    loading = Loading(Options())
+    loading.start()
+    await loading.get()
+    answers: asyncio.Queue[Message] = asyncio.Queue()
+    server = [sys.executable, str(ROOT / "tests" / "servers" / "records_server.py")]
+    relay = Relay(command_server(server)(lambda *_: None), loading, answers.put)
+    info = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    for number, (method, params) in enumerate(
+        [("initialize", info), ("tools/list", {}), ("tools/call", {"name": "records", "arguments": {"count": 20}})]
+    ):
+        asked = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        await relay.from_client(json.dumps(asked).encode())
+        assert "result" in (await answers.get()).data
+    await relay.close()
+    loading.close()
 
 
 def _files_called(call: Callable[[], object]) -> set[str]:
