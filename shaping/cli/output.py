@@ -103,17 +103,9 @@ def stopped(message: str, exit_code: int = 2, *, code: str = "BAD_ARGUMENT", **m
 
 def config_failure(error: ConfigError) -> Stopped:
     """Report an invalid config problem by problem, and return the exit to raise."""
-    problems = [
-        {
-            "file": problem.file,
-            "path": problem.path,
-            "line": problem.line,
-            "expected": problem.expected,
-            "suggestion": problem.suggestion,
-            "message": str(problem),
-        }
-        for problem in error.problems
-    ]
+    # Not the value, which may be a secret.
+    told = ("file", "path", "line", "expected", "suggestion")
+    problems = [{name: getattr(one, name) for name in told} | {"message": str(one)} for one in error.problems]
     hint = "Correct the config and run `shaping check`."
     return stopped(str(error), 1, code="GENERAL_ERROR", hint=hint, details={"problems": problems})
 
