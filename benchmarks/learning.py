@@ -227,7 +227,7 @@ def large(folder: Path, size: int) -> str:
     seconds = time.monotonic() - started
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = spent.ru_utime + spent.ru_stime
-    said = child.stderr.read().strip().splitlines()[-1] if child.stderr else ""
+    said = [line for line in child.stderr or () if "tokens saved" in line]
     stored = sum(path.stat().st_size for path in recordings(traffic)) / 1e6
     load = os.getloadavg()[0]
     lines = [
@@ -237,7 +237,7 @@ def large(folder: Path, size: int) -> str:
         ("seconds by the clock", f"{seconds:.0f}"),
         ("memory of all processes together, at most", f"{most / 1e6:.0f} MB"),
         ("load of the machine meanwhile", f"{load:.1f} on {os.cpu_count()} cores"),
-        ("what it says", said),
+        ("what it says", "".join(said).strip()),
     ]
     return markdown_table(("", ""), lines)
 
