@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from itertools import combinations, islice
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
@@ -146,7 +146,9 @@ def _names(kind: type[BaseModel]) -> list[str]:
     return [field.alias or name for name, field in kind.model_fields.items()]
 
 
-_MOST_PAIRS = 20_000  # of patterns that are compared: a config of thousands must load as fast as it is long
+# Comparing two patterns takes as many steps as the product of their lengths, in every command.
+_MOST_STEPS = 400_000
+_LONGEST_PATTERN = 200
 
 
 def check(sources: Sources) -> tuple[tuple[ConfigProblem, ...], tuple[ConfigProblem, ...]]:
@@ -272,8 +274,12 @@ def _ties(sources: Sources) -> Iterator[ConfigProblem]:
         by_length: dict[int, list[str]] = {}
         for pattern in patterns:
             by_length.setdefault(len(pattern), []).append(pattern)
-        pairs = (pair for alike in by_length.values() for pair in combinations(alike, 2))
-        for one, other in islice(pairs, _MOST_PAIRS):
+        room = _MOST_STEPS
+        short = (alike for length, alike in by_length.items() if length <= _LONGEST_PATTERN)
+        for one, other in (pair for alike in short for pair in combinations(alike, 2)):
+            room -= len(one) * len(other)
+            if room < 0:
+                break
             shared = set(_names_in(overrides[one])) & set(_names_in(overrides[other]))
             if shared and overlap(one, other):
                 says = f"and {one!r} can match the same tool, and both say {', '.join(sorted(shared))}"

@@ -238,6 +238,7 @@ def sync_directory(directory: Path) -> None:
             os.close(opened)
 
 
+_LARGEST = 64_000_000  # bytes of a config
 _CONFIG_DIRECTORIES = frozenset(name.rpartition("/")[0] for name in NAMES if "/" in name)
 
 
@@ -315,9 +316,11 @@ def content_hash(config: Path) -> str:
     digest = hashlib.sha256()
     for file in (config, *sorted((config.parent / "profiles").glob("*.json"))):
         try:
-            content = file.read_bytes()
+            size = file.stat().st_size
+            # A link in a working tree may lead to a device, or to a file of any size.
+            content = file.read_bytes() if file.is_file() and size <= _LARGEST else b""
         except OSError:
-            content = b""
-        digest.update(f"{file.name}\0{len(content)}\0".encode())
+            size, content = 0, b""
+        digest.update(f"{file.name}\0{size}\0".encode())
         digest.update(content)
     return digest.hexdigest()

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
@@ -214,6 +215,9 @@ class ConfigDocument:
 def read_file(path: Path) -> ConfigDocument:
     """Read a file, or raise ConfigError for what cannot be read."""
     try:
+        # A pipe or a device may never end, and a link in a working tree may lead to one.
+        if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
+            raise unreadable(str(path), "is a pipe or a device", READABLE)
         raw = path.read_bytes()
     except OSError as error:
         raise unreadable(str(path), f"cannot be read ({error.strerror})", READABLE) from None

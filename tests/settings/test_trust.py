@@ -12,6 +12,7 @@ from shaping import Shaper
 from shaping.settings import ConfigError, load
 from shaping.settings.files import allow, forget, is_allowed, user_directory
 from shaping.settings.live import LiveConfig
+from shaping.settings.resolve import overlap
 
 NAME = "response_config.json"
 WIDE = {
@@ -302,3 +303,37 @@ def test_a_config_that_is_too_large_is_refused_until_it_is_allowed(
         LiveConfig(cwd=tree, environ=environ)
     allow(config, environ)
     assert load(cwd=tree, environ=environ).plan("t").private_paths == tuple(data["global"]["private"])
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+@pytest.mark.parametrize("name", ["response_config.json", "profiles/mine.json"])
+def test_a_pipe_or_a_device_in_the_working_tree_is_a_problem_and_not_read(
+    name: str, kind: str, project: Path, environ: dict[str, str]
+) -> None:
+    (project / "profiles").mkdir()
+    (project / "response_config.json").write_text("{}")
+    place = project / name
+    place.unlink(missing_ok=True)
+    os.mkfifo(place) if kind == "pipe" else place.symlink_to("/dev/zero")
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="is a pipe or a device; expected a file that can be read"):
+            load(cwd=project, environ=environ)
+        allow(project / "response_config.json", environ)
+
+
+@pytest.mark.parametrize("pattern", ["*" + "a*" * 30, "*" + "a*" * 800])
+def test_many_patterns_that_may_meet_are_compared_up_to_a_bound(
+    pattern: str, project: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = 0
+
+    def counted(one: str, other: str) -> bool:
+        nonlocal steps
+        steps += len(one) * len(other)
+        return overlap(one, other)
+
+    monkeypatch.setattr("shaping.settings.check.overlap", counted)
+    overrides = {f"{pattern}{number:04}": {"max_items": 1} for number in range(100)}
+    (project / "response_config.json").write_text(json.dumps({"tool_overrides": overrides}))
+    load(cwd=project, environ=environ)
+    assert steps <= 400_000
