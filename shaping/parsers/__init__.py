@@ -29,7 +29,6 @@ Format: TypeAlias = Literal[
     "sections",
     "log",
     "table",
-    "blocks",
     "pairs",
     "yaml",
 ]
@@ -39,7 +38,7 @@ EXACT: Final[tuple[Format, ...]] = ("json", "lines", "python")
 # The modules of their functions, `parse_` and the format's name, where they are not called as the format is.
 _MODULES: Final[dict[str, str]] = {
     **dict.fromkeys(("lines", "python"), "json"),
-    **dict.fromkeys(("pipes", "csv", "table", "blocks"), "rows"),
+    **dict.fromkeys(("pipes", "csv", "table"), "rows"),
     **dict.fromkeys(("commits", "files", "grep", "sections"), "listings"),
 }
 
@@ -50,7 +49,7 @@ _INTRODUCTION = re.compile(r"[^\n]{1,200}:\n+")
 _PARAGRAPH = re.compile(r"^[^\n]++(?:\n[^\n]++)++", re.MULTILINE)
 _LINE_END = re.compile(r"\n")
 _ROWS: Final[tuple[Format, ...]] = ("pipes", "csv", "commits", "files", "grep", "log", "table")
-_OUTLINES: Final[tuple[Format, ...]] = ("blocks", "pairs", "yaml")  # whose beginning is of the same format
+_OUTLINES: Final[tuple[Format, ...]] = ("pairs", "yaml")  # whose beginning is of the same format
 _TABLES: Final[tuple[Format, ...]] = ("pipes", "grep", "log", "table")  # that stand in a text about something else
 _LEAST_TABLE = 300  # characters of such a table
 _FEW = 4  # lines before rows, and after them, that may be of another kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -119,36 +119,14 @@ def _cells(line: str, *, framed: bool) -> list[str]:
 
 _HEADING = re.compile(r"[A-Z%#@][A-Z0-9_ /()%#@.:+-]*")
 _RULE, _LONG_RULE = re.compile(r"[-=]+(?: +[-=]+)+"), re.compile(r"[-=]{20,}")
-_GAP = re.compile(r"\s{2,}")
-_DEBIAN = re.compile(r"[|+/ ]*[A-Za-z].*\n\+\+\+-(=+(?:-=+)+)\n")
 _CELL = re.compile(r"\S+(?: \S+)*")
 _WORD, _BLANK = re.compile(r"\S+"), re.compile(r"\s")
-_EMPTY_LINES = re.compile(r"\n\s*\n")
 _LEAST = 3  # rows, from which it is no accident that all have a blank at the same place
 _IN_PLACE, _NEARLY_ALL = 0.9, 0.97  # of the cells stand under their heading; a long one shifts those after it
 
 
-def parse_blocks(text: str) -> list[dict[str, Any]] | None:
-    """Return tables with the same headings, each below its title, as one list of them."""
-    blocks = [block.split("\n") for block in _EMPTY_LINES.split(text.strip("\n"))]
-    if len(blocks) < 2:
-        return None
-    headings = {line.rstrip() for block in blocks for line in (block[1:2] or [""])}
-    if len(headings) > 1:
-        return None
-    heading = headings.pop()
-    rows = _by_words([heading, *(line.rstrip() for block in blocks for line in block[2:])], in_place=0)
-    if rows is None:
-        return None
-    taken = iter(rows)
-    return [{"title": block[0].strip(), "rows": list(islice(taken, len(block) - 2))} for block in blocks]
-
-
 def parse_table(text: str) -> list[dict[str, Any]] | None:
     """Return the records of a table with a heading above each column."""
-    head = text[:2000]
-    if "\n+++-" in head and (packages := _DEBIAN.search(head)):
-        return _debian(text, packages)
     heading, _, rest = text.strip("\n").partition("\n")
     if heading.startswith("# "):  # a comment for programs that read the rows
         heading = f"  {heading[2:]}"
@@ -177,13 +155,6 @@ def parse_table(text: str) -> list[dict[str, Any]] | None:
         )
     found = _by_blanks(lines) or _by_words(lines)
     return found if found is not None and _has_numbers(found) else None
-
-
-def _debian(text: str, found: re.Match[str]) -> list[dict[str, Any]] | None:
-    """Read what `dpkg -l` prints: columns as wide as the rule below their names, and a status before them."""
-    lines = [line.rstrip() for line in found[0].split("\n")[:2]] + text[found.end() :].rstrip("\n").split("\n")
-    starts = [0, *(at.start() for at in re.finditer("=+", lines[1]))]
-    return _by_starts(f"st  {lines[0][starts[1] :]}", lines[2:], starts)
 
 
 def _by_starts(heading: str, body: Sequence[str], starts: Sequence[int]) -> list[dict[str, Any]] | None:
@@ -235,8 +206,6 @@ def _by_words(lines: Sequence[str], *, in_place: float = _IN_PLACE) -> list[dict
     body = [line.split(None, count - 1) for line in lines[1:]]
     if count < 3 or len(body) < _LEAST or not are_names(names) or any(len(row) != count for row in body):
         return None
-    if not in_place:
-        return _with_rest(names, body)
     found = 0
     for line in lines[1:]:
         cells = list(_WORD.finditer(line))[:count]
@@ -245,16 +214,6 @@ def _by_words(lines: Sequence[str], *, in_place: float = _IN_PLACE) -> list[dict
             for cell, heading in zip(cells, headings, strict=True)
         )
     return records(names, body) if found >= in_place * count * len(body) else None
-
-
-def _with_rest(names: list[str], body: list[list[str]]) -> list[dict[str, Any]] | None:
-    """Read rows whose last cell may have more than its heading says after two spaces or more."""
-    parts = [_GAP.split(row[-1], maxsplit=1) for row in body]
-    more = [part[1].strip() if len(part) > 1 else "" for part in parts]
-    rows = [[*row[:-1], part[0]] for row, part in zip(body, parts, strict=True)]
-    if any(more) and (found := records([*names, "more"], [[*row, one] for row, one in zip(rows, more, strict=True)])):
-        return [{name: cell for name, cell in row.items() if name != "more" or cell != ""} for row in found]
-    return records(names, body)
 
 
 def _has_numbers(rows: Sequence[dict[str, Any]]) -> bool:

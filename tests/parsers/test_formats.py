@@ -235,27 +235,6 @@ def test_names_that_come_back_after_others_are_no_outline() -> None:
     assert parse("\n".join(f"{'ab'[n % 2]} {n}: x\nname: {n}\nother: {n}" for n in range(9))) is None
 
 
-def test_tables_with_the_same_headings_are_one_list_below_their_titles() -> None:
-    heading = " pkts bytes target     prot source      destination"
-    chains = {
-        "Chain INPUT (policy ACCEPT)": [
-            "  417 1130K ACCEPT     all  0.0.0.0/0   0.0.0.0/0    ctstate RELATED,ESTABLISHED",
-            " 2383  204K INPUT_ZONES_SOURCE  all  0.0.0.0/0   0.0.0.0/0",
-        ],
-        "Chain FORWARD (policy DROP)": [],
-        "Chain OUTPUT (policy ACCEPT)": ["    0     0 DROP       tcp  10.0.0.0/8  0.0.0.0/0"],
-    }
-    parsed = parse("\n\n".join("\n".join([title, heading, *rows]) for title, rows in chains.items()))
-    assert parsed is not None
-    assert [(block["title"], len(block["rows"])) for block in parsed.value] == [
-        ("Chain INPUT (policy ACCEPT)", 2),
-        ("Chain FORWARD (policy DROP)", 0),
-        ("Chain OUTPUT (policy ACCEPT)", 1),
-    ]
-    assert parsed.value[0]["rows"][0]["more"] == "ctstate RELATED,ESTABLISHED"
-    assert parsed.value[0]["rows"][1]["target"] == "INPUT_ZONES_SOURCE"
-
-
 def test_headings_of_several_words_and_of_two_lines_name_their_columns() -> None:
     sockets = "Netid  State   Recv-Q     Local Address:Port      Peer Address:Port\n" + "\n".join(
         f"tcp    LISTEN  {n}           10.0.0.{n}:443                    *:*" for n in range(8)
