@@ -42,7 +42,7 @@ _MODULES: Final[dict[str, str]] = {
     **dict.fromkeys(("commits", "files", "grep", "sections"), "listings"),
 }
 
-_FENCE = re.compile(r"```(?:json|JSON|python|xml|yaml|csv)?\n(.*?)\n```", re.DOTALL)
+_FENCE = re.compile(r"```(?:json|JSON|python|xml|yaml|csv)?\n((?:.*\n)+?)```")
 _FIRST_LINE = re.compile(r"\n(?=[\[{])")
 _INTRODUCTION = re.compile(r"[^\n]{1,200}:\n+")
 # From the start of a line alone: from every letter of a line without end it would take hours.
@@ -163,7 +163,7 @@ def parse_within(text: str) -> Parsed | None:
     least = max(_LEAST, _MOST * len(text))
     if len(text) < least:
         return None
-    fences = [found.span(1) for found in _FENCE.finditer(text)]
+    fences = [(found.start(1), found.end(1) - 1) for found in _FENCE.finditer(text)]
     first = _FIRST_LINE.search(text) if not fences else None
     if first and (parsed := _parse_span(text, (first.end(), len(text)), least, EXACT)):
         return parsed

@@ -111,7 +111,8 @@ _RECORDS, _FACTS = 3, 2
 
 def parse_sections(text: str) -> Any:
     """Return the records that sections of Markdown show: a heading, a line in bold, a list of `- **name**: value`."""
-    rows = [_record(text[start:end]) for start, end in _sections(text)] if _SECTION.match(text) else []
+    is_list = _SECTION.match(text) and ("\n- **" in text or "\n* **" in text)
+    rows = [_record(text[start:end]) for start, end in _sections(text)] if is_list else []
     return rows if len(rows) >= _RECORDS and None not in rows else None
 
 

@@ -16,15 +16,6 @@ LOG = "".join(
 )
 STAT = "".join(f" src/file_{n}.py | {n:3} {'+' * n}\n" for n in range(1, 9)) + " 8 files changed, 36 insertions(+)\n"
 BOX = "┌────┬──────┐\n│ id │ name │\n├────┼──────┤\n│ 1  │ ada  │\n│ 2  │ bob  │\n└────┴──────┘\n"
-DPKG = """\
-Desired=Unknown/Install/Remove/Purge/Hold
-| Status=Not/Inst/Conf-files/Unpacked
-|/ Err?=(none)/Reinst-required (Status,Err: uppercase=bad)
-||/ Name       Version   Architecture Description
-+++-==========-=========-============-==================
-ii  adduser    3.134     all          add and remove users
-rc  apt        2.6.1     amd64        package manager
-"""
 
 
 def test_sizes_and_counts_of_files_are_rows_and_bare_paths_a_list() -> None:
@@ -59,18 +50,10 @@ def test_a_log_with_diffs_is_text() -> None:
     assert parse(LOG + "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n") is None
 
 
-def test_tables_drawn_with_boxes_and_lists_of_packages_are_rows() -> None:
-    box, packages = parse(BOX), parse(DPKG)
+def test_tables_drawn_with_boxes_are_rows() -> None:
+    box = parse(BOX)
     assert box is not None
-    assert packages is not None
     assert box.value == [{"id": 1, "name": "ada"}, {"id": 2, "name": "bob"}]
-    assert packages.value[1] == {
-        "st": "rc",
-        "Name": "apt",
-        "Version": "2.6.1",
-        "Architecture": "amd64",
-        "Description": "package manager",
-    }
 
 
 def test_headers_go_on_in_lines_that_begin_with_a_space() -> None:
