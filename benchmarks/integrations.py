@@ -20,7 +20,7 @@ from tests.integrations.test_bars import without
 ROOT = Path(__file__).parents[1]
 PLACE = ROOT / ".cache" / "integrations"
 # What the tests need besides: the ways of two frameworks to MCP servers, which are packages of their own.
-BESIDE = {"langchain": ["langchain-mcp-adapters"], "pydantic_ai": ["pydantic-ai-slim[mcp]"]}
+BESIDE = {"langchain": ["langchain-mcp-adapters"], "pydantic_ai": ["fastmcp>=4.1,<5"]}
 PASSED = re.compile(r"^PASSED \S+::(test_\w+)", re.MULTILINE)
 
 
