@@ -486,8 +486,17 @@ def _own_envelope(parsed: Parsed | None, plan: Plan, exit_code: int) -> Envelope
     wire = {name: value if name == "data" else scrub_value(value) for name, value in parsed.value.items()}
     if exit_code and recognise(wire) == "invariant" and wire.get("error") is None:
         wire["ok"] = True  # it gives no error: its exit code alone says how it failed
+    if _tells_outcome(wire) and not any(path.partition(".")[0].removesuffix("[]") in wire for path in paths):
+        wire["meta"] = {}
     envelope = read_wire(wire, paths=paths)
     return None if envelope is None else clean_envelope(envelope, plan)
+
+
+def _tells_outcome(wire: Mapping[str, Any]) -> bool:
+    """Return whether a program prints an envelope without `meta`: `ok`, and the data or coded error that fits it."""
+    error = wire.get("error")
+    fits_ok = "data" in wire if error is None else isinstance(error, dict) and "code" in error
+    return wire.keys() <= {"ok", "data", "error", "warnings"} and wire.get("ok") is (error is None) and fits_ok
 
 
 def _command(shaped: Shaped, source: Envelope[Any]) -> Envelope[Any]:

@@ -96,6 +96,29 @@ def test_data_beside_a_standard_error_that_is_not_shown_whole_has_a_ref(
         assert tokens.exact(orjson.dumps(envelope.render("invariant")).decode()) <= 2000
 
 
+@pytest.mark.parametrize(
+    ("wire", "told"),
+    [
+        ({"ok": True, "data": {"a": 1}}, (True, {"a": 1}, None)),
+        ({"ok": False, "error": {"code": "NOT_FOUND", "message": "gone"}}, (False, None, "NOT_FOUND")),
+        ({"ok": False, "error": "channel_not_found"}, (True, {"ok": False, "error": "channel_not_found"}, None)),
+        ({"ok": True, "data": [1], "channel": 3}, (True, {"ok": True, "data": [1], "channel": 3}, None)),
+    ],
+)
+def test_an_envelope_without_meta_is_not_nested_and_an_answer_like_it_is_data(
+    shaper: Shaper, replay: Any, wire: dict[str, Any], told: Any
+) -> None:
+    envelope = replay(shaper, ["x"], json.dumps(wire))
+    assert (envelope.ok, envelope.data, envelope.error and envelope.error.code) == told
+
+
+def test_fields_of_an_answer_that_looks_like_an_envelope_are_its_own(
+    make_shaper: Callable[..., Shaper], replay: Any
+) -> None:
+    mine = make_shaper({"tool_overrides": {"x": {"include_only": ["data.a"]}}})
+    assert replay(mine, ["x"], '{"ok": true, "data": {"a": 1, "b": 2}}').data == {"data": {"a": 1}}
+
+
 def test_rows_without_a_private_column_cost_no_more_than_with_it(
     make_shaper: Callable[..., Shaper], respond_to: Any
 ) -> None:
