@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from shaping.cli.output import free_address, need_posix, page_address, stopped
+from shaping.cli.output import CONFIG, free_address, need_posix, page_address, stopped
 from shaping.proxy.child import command_server
 from shaping.proxy.configured import ServersError, address_of, combined_server, headers_of, listed_servers, url_server
 from shaping.proxy.serving import Loading, Options, UnknownProfileError, run_relay, run_stdio
@@ -57,9 +57,6 @@ BEARER = typer.Option(
 ALLOW_ORIGIN = typer.Option(metavar="ORIGIN", help="With --http: a browser origin to accept; may be repeated.")
 UI = typer.Option(
     "--ui", help="With --http on loopback: also serve the page of `shaping ui` at /; its address has a token."
-)
-CONFIG = typer.Option(
-    metavar="FILE", help="The config to use instead of the one that is found.", exists=True, dir_okay=False
 )
 PROFILE = typer.Option(metavar="NAME", help="The profile to use for every tool.")
 RECORD = typer.Option(

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from shaping.cli.output import Answer, Stopped, columns
+from shaping.cli.output import CONFIG, Answer, Stopped, columns
 from shaping.cli.proxy import (
-    CONFIG,
     HEADER,
     OAUTH,
     SERVERS,

@@ -14,7 +14,6 @@ from shaping.envelope.dialects.members import ORDER
 from shaping.errors import from_exception, make_error
 from shaping.operations.transports import (
     Aborted,
-    CallerIdentity,
     Completed,
     Event,
     Failed,
@@ -41,7 +40,7 @@ ALL_MEMBERS = frozenset({*ORDER, "warnings", "error"})
 
 def identity_in_request(request: Requested) -> Identity | None:
     """Return the identity that a request names: right where only trusted processes can publish."""
-    return request.caller.identity() if request.caller is not None else None
+    return request.caller
 
 
 class CallHandler(Listener):
@@ -208,7 +207,7 @@ class PendingCalls(Listener):
             request_id=pending.request_id,
             operation=operation,
             input=input,
-            caller=None if identity is None else CallerIdentity.model_validate(identity, from_attributes=True),
+            caller=identity,
             reply_to=self._replies,
             seconds=self._deadline if deadline is None else deadline,
         )

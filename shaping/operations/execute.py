@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from shaping.shaper import Shaper
 
 
+Names: TypeAlias = frozenset[str] | set[str] | Sequence[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Identity:
     """Who calls: an id, the scopes it has, and what it may do with which resources.
@@ -32,8 +35,8 @@ class Identity:
     """
 
     id: str
-    scopes: Collection[str] = frozenset()
-    resources: Mapping[str, Collection[str]] = field(default_factory=dict)
+    scopes: Names = frozenset()
+    resources: Mapping[str, Names] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # A list is common, and one scope alone is text, in which every part of it would be found.

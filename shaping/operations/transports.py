@@ -29,27 +29,13 @@ class _CallEvent(BaseModel):
     request_id: str
 
 
-class CallerIdentity(BaseModel):
-    """An identity as it travels."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str
-    scopes: tuple[str, ...] = ()
-    resources: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-
-    def identity(self) -> Identity:
-        """Return the identity."""
-        return Identity(self.id, frozenset(self.scopes), self.resources)
-
-
 class Requested(_CallEvent):
     """A caller asks for a call, with the channel for the answer and the time limit."""
 
     type: Literal["call.requested"] = "call.requested"
     operation: str
     input: Any = None
-    caller: CallerIdentity | None = None
+    caller: Identity | None = None
     reply_to: str
     seconds: float | None = None
 
