@@ -27,7 +27,7 @@ class TableError(ValueError):
 
 
 @dataclass(slots=True)
-class Members:
+class HeaderMembers:
     """What a header or a list of constants names."""
 
     columns: list[Path] = field(default_factory=list)
@@ -49,9 +49,9 @@ def read_path(text: str, at: int) -> tuple[Path, int]:
         at += 1
 
 
-def read_members(text: str, at: int = 0) -> tuple[Members, int]:
+def read_members(text: str, at: int = 0) -> tuple[HeaderMembers, int]:
     """Return what is named from here on, and where it ends: at the end or before what all rows have."""
-    found = Members()
+    found = HeaderMembers()
     return found, _members(text, at, (), found)
 
 
@@ -79,7 +79,7 @@ def split_cells(text: str) -> list[str]:
     return cells
 
 
-def _members(text: str, at: int, prefix: Path, found: Members) -> int:
+def _members(text: str, at: int, prefix: Path, found: HeaderMembers) -> int:
     while True:
         steps, at = read_path(text, at)
         path = prefix + steps
