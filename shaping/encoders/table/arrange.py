@@ -68,21 +68,23 @@ def _ordered(nodes: Sequence[Node], count: int) -> tuple[list[Node], int]:
 
     Beside them, how many rows have something in the fullest; -1 where no node has cells.
     """
-    ordered: list[tuple[int, Node]] = []
+    ordered: list[Node] = []
+    filled: list[int] = []
     for node in nodes:
-        filled = -1
         if type(node) is Group:
-            inner, filled = _ordered(node.nodes, count)
-            ordered.append((filled, Group(node.name, inner)))
-            continue
-        if isinstance(node, COLUMN):
-            filled = count - node.cells.count("")
-        ordered.append((filled, node))
-    first, often = _identifier(nodes, count), _SELDOM * count
-    most = max((filled for filled, _ in ordered), default=-1)
-    # A stable order: what has no cells stays where it is.
-    ordered.sort(key=lambda one: (-often if one[0] < 0 else -min(one[0], often), one[1] is not first))
-    return [node for _, node in ordered], most
+            inner, rows = _ordered(node.nodes, count)
+            ordered.append(Group(node.name, inner))
+        else:
+            rows = count - node.cells.count("") if isinstance(node, COLUMN) else -1
+            ordered.append(node)
+        filled.append(rows)
+    first, often, most = _identifier(nodes, count), _SELDOM * count, max(filled, default=-1)
+    if first is None and min(filled, default=count) >= often:
+        return ordered, most
+    # What has no cells stays where it is.
+    keys = [-often if rows < 0 else -min(rows, often) for rows in filled]
+    places = sorted(range(len(ordered)), key=lambda at: (keys[at], ordered[at] is not first))
+    return [ordered[at] for at in places], most
 
 
 def _identifier(nodes: Sequence[Node], count: int) -> Node | None:

@@ -156,7 +156,7 @@ def _candidates(nodes: Sequence[Node], breaks: set[int]) -> Iterator[_HeadCandid
             continue
         if leaf.strings and path == leaf.name and (found := _headed(leaf, breaks)):
             yield found
-        if _has_runs(leaf.cells) and not is_asked_of_a_record(path, leaf.cells[0]):
+        if not is_asked_of_a_record(path, leaf.cells[0]) and _has_runs(leaf.cells):
             said = [f"{path}={cell}" for cell in leaf.cells]
             yield _HeadCandidate(path, said, None, _size(leaf) + len(leaf.cells), breaks | _changes(leaf.cells))
 
