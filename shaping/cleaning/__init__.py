@@ -63,9 +63,14 @@ class Cleaned(NamedTuple):
     warnings: tuple[Warned, ...] = ()
     omissions: tuple[Omission, ...] = ()  # without those of fields and pruning, which are listed when asked for
     saved: int = 0  # bytes that noise rules took
-    size: int | None = None  # bytes of the value's compact JSON, where they are known
+    written: bytes | None = None  # the value's compact JSON, where it is known
     length_before: int | None = None  # characters of the raw value's compact JSON, where they are known
     cut_short: bool = False  # what the tool gave broke off before its end
+
+    @property
+    def size(self) -> int | None:
+        """How many bytes of compact JSON the value has, where that is known."""
+        return None if self.written is None else len(self.written)
 
     def plain_raw(self, plan: Plan) -> Any:
         """Return the raw value as plain data."""
@@ -106,7 +111,7 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
         warnings=_warnings(call, found, plan) if found or call.warnings else (),
         omissions=opening.omissions + quieting.omissions,
         saved=quieting.saved,
-        size=None if value is not quiet or quieting.written is None else len(quieting.written),
+        written=quieting.written if value is quiet else None,
         length_before=len(opening.written) if opening.written is not None and opening.written.isascii() else None,
         cut_short=opening.cut_short,
     )
@@ -240,7 +245,7 @@ def without_empties(value: Any, flags: Empties) -> Any:
 def with_absent(cleaned: Cleaned, plan: Plan) -> Cleaned:
     """Return the data with the members that were dropped because they are null or empty."""
     value, _ = redact_value(cleaned.selected, plan)
-    return cleaned._replace(value=value, pruned=cleaned.selected, size=None)
+    return cleaned._replace(value=value, pruned=cleaned.selected, written=None)
 
 
 def _object(value: dict[str, Any], flags: Empties) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from shaping.errors import ErrorDetail, from_exception, make_error, nearest
 from shaping.errors.detail import code_for_status, phrase, scrub_value
 from shaping.errors.exceptions import look_up, summary
 from shaping.parsers.json import write_json
+from shaping.present import Presented
+from shaping.present.wrap import known_meta
 from shaping.redaction import scrub
 from shaping.response import grouped, required
 
@@ -286,6 +288,7 @@ MARK = "shaping"
 ERROR = "shaping/error"
 # A server may write any mark into its results: only one made with this process's own key is believed.
 _KEY = secrets.token_bytes(32)
+_SAID: Final = ("ref", "cursor", "etag", "truncated", "not_modified", "request_id")
 
 
 def is_shaped(result: Mapping[str, Any]) -> bool:
@@ -354,16 +357,13 @@ def _tag(result: Mapping[str, Any]) -> str:
 
 
 def _about(shaped: Shaped) -> dict[str, Any]:
-    meta = shaped.envelope.meta
-    said: dict[str, Any] = {
-        "ref": meta.ref,
-        "cursor": meta.cursor,
-        "etag": meta.etag,
-        "truncated": meta.truncated or None,
-        "not_modified": meta.not_modified or None,
-        "request_id": meta.request_id,
-        "upgrade_hints": [_filled(asdict(hint)) for hint in meta.upgrade_hints or ()] or None,
-    }
+    # Most calls have nothing to say of themselves, and need no envelope for that.
+    if isinstance(shaped, Presented) and not (shaped.call.source or shaped.call.upgrade_hints):
+        known = known_meta(shaped)
+    else:
+        known = vars(shaped.envelope.meta)
+    said = {name: known.get(name) or None for name in _SAID}
+    said["upgrade_hints"] = [_filled(asdict(hint)) for hint in known.get("upgrade_hints") or ()] or None
     chosen = shaped.plan.envelope
     about = {name: value for name, value in _filled(said).items() if not is_excluded(name, chosen)}
     if shaped.plan.debug:

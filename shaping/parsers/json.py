@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 # Faster than to parse twice.
-_has_long_number = matcher("[0-9]{19}")
+_has_long_number = matcher("[1-9][0-9]{18}")
 
 
 def parse_json(text: str) -> Any:

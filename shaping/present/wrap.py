@@ -36,7 +36,7 @@ def wire_value(response: Presented) -> Any:
     if plan.dialect == "none" and call.error is None and call.source is None:
         return None if response.not_modified else response.fitted.value
     plain = plan.dialect == "lean" and not (plan.envelope or plan.debug or call.error or call.source)
-    if plain and not (_known_meta(response) or missing_fields(response) or tool_warnings(response)):
+    if plain and not (known_meta(response) or missing_fields(response) or tool_warnings(response)):
         return {"data": response.fitted.value}
     # Data that is empty because of a wrong name in the config says so, whatever else is told.
     include = plan.envelope | {"warnings"} if missing_fields(response) else plan.envelope
@@ -58,7 +58,7 @@ def _priced(envelope: Envelope[Any], plan: Plan) -> Envelope[Any]:
 
 
 def _envelope(response: Presented) -> Envelope[Any]:
-    call, meta = response.call, _known_meta(response)
+    call, meta = response.call, known_meta(response)
     data = None if response.not_modified else response.fitted.value
     if call.source is None:
         warnings = () if response.terse else response.warnings
@@ -71,7 +71,7 @@ def _envelope(response: Presented) -> Envelope[Any]:
     return call.source.model_copy(update={"data": data, "warnings": warnings, "meta": kept})
 
 
-def _known_meta(response: Presented) -> dict[str, Any]:
+def known_meta(response: Presented) -> dict[str, Any]:
     """Collect what is known about the call, leaving out what is not: most calls know nothing and pay nothing."""
     call, plan = response.call, response.plan
     meta: dict[str, Any] = {}
@@ -217,7 +217,8 @@ def _write_numbers(value: Any, response: Presented) -> tuple[str, str]:
 
         return encode(value), "text"
     if not any(warned.code == "BIG_INTEGER" for warned in response.cleaned.warnings):
-        return encode_value(value, response.plan)
+        known = response.cleaned.written if value is response.cleaned.value else None
+        return encode_value(value, response.plan, known)
     if isinstance(value, BigInteger):
         return str(value), "json"
     text, encoding = encode_value(mark_numbers(value), response.plan)
@@ -234,11 +235,14 @@ def _may_shorten_lines(response: Presented) -> bool:
     return whole and "repeats" in plan.noise and plan.encoding != "json" and not plan.verbatim
 
 
-def encode_value(value: Any, plan: Plan) -> tuple[str, str]:
-    """Write a value in the plan's encoding and name it; a bare string is its own text."""
+def encode_value(value: Any, plan: Plan, compact: bytes | None = None) -> tuple[str, str]:
+    """Write a value in the plan's encoding and name it; a bare string is its own text.
+
+    `compact` is the value's compact JSON, where it is known.
+    """
     if isinstance(value, str):
         return value, "text"
-    compact = orjson.dumps(value)
+    compact = orjson.dumps(value) if compact is None else compact
     if plan.encoding == "json" or (plan.encoding == "auto" and len(compact) < SMALL):
         return compact.decode(), "json"
     from shaping.encoders import encode  # noqa: PLC0415 (small answers need no encoder: costs 10 ms)
