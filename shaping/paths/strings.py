@@ -186,7 +186,9 @@ class StringFilter:
         new = "".join([*out, prose[-1]])
         # A field that is excluded at any depth and still stands there is spelt in a way that no parser undid.
         hit = _first_hit(prose, names) or _first_hit([new], _named(_deep(state)))
-        if hit is None or (not top and _NO_WORD.fullmatch(dict(names)[hit].sub("", text))):  # a bare name holds nothing
+        if hit is None or (
+            not top and _NO_WORD.fullmatch(dict(names)[hit].sub("", text, count=1))
+        ):  # a bare name holds nothing
             return text if new == text else new
         self.notes.append(Unreadable(str(Path(self._place(keys).steps)), hit, self.withhold))
         if not self.withhold:

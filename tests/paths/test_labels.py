@@ -76,6 +76,7 @@ CASES: dict[str, Any] = {
     "one entry": {"row": ["salary", str(HELD)]},
     "a row with its name first": [["field", "a", "b"], ["salary", HELD, HELD]],
     "lines of values": {"lines": ["who,salary", f"Bob,{HELD}"]},
+    "lines of values below private names alone": {"lines": ["salary,salary", f"{HELD},{HELD}"]},
     "an HTML table": f"<table><tr><th>who</th><th>salary</th></tr><tr><td>Bob</td><td>{HELD}</td></tr></table>",
     "an HTML table with sections": (
         "<table><thead><tr><th>who</th><th class='x'> Salary </th></tr></thead>"
