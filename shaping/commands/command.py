@@ -22,7 +22,7 @@ from shaping.commands.output import (
     OutputStream,
     fits,
 )
-from shaping.commands.process import run_process
+from shaping.commands.process import NotStartedError, run_process
 from shaping.parsers import parse
 from shaping.settings import Overrides
 from shaping.settings.context import PlanChooser
@@ -163,19 +163,26 @@ def run_command(
     *,
     stop: threading.Event | None = None,
     copies: tuple[OutputStream, OutputStream] | None = None,
+    shaped: bool = True,
 ) -> CommandResponse:
-    """Run a command to its end and return its response; `copies` get its two outputs as they come."""
+    """Run a command to its end and return its response, or only how it ended where it is not to be `shaped`.
+
+    `copies` get its two outputs as they come.
+    """
     stdout, stderr = output(source, plan), output(source, plan)
     sinks: tuple[Sink, Sink] = stdout, stderr
     if copies is not None:
         sinks = _Tee(stdout, copies[0]), _Tee(stderr, copies[1])
     try:
         ended = run_process(invocation, *sinks, stop=stop)
-    except (OSError, ValueError) as problem:
+    except NotStartedError as problem:
         failed: CommandResponse = responses().not_started_response(problem, invocation, plan)
         return failed
     finished = Finished(invocation, plan.tool, ended, stdout, stderr)
-    return replace(make_response(source, plan, finished), raw=stdout.text() + stderr.text())
+    raw = stdout.text() + stderr.text()
+    if not shaped:
+        return CommandResponse(lambda: make_response(source, plan, finished).envelope, ended.reported, "", raw=raw)
+    return replace(make_response(source, plan, finished), raw=raw)
 
 
 def make_response(source: Shaper | CommandSource, plan: Plan, finished: Finished) -> CommandResponse:

@@ -45,6 +45,10 @@ _LINGER: Final = 0.5  # seconds that the pipes may stay silent after the program
 _PASSED_ON: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT")
 
 
+class NotStartedError(Exception):
+    """A program could not be started; its cause says why."""
+
+
 class Sink(Protocol):
     """Takes one of a program's outputs."""
 
@@ -62,6 +66,11 @@ class ProcessExit:
     left_open: bool = False  # something it started still holds its outputs
     duration_ms: float = 0.0
 
+    @property
+    def reported(self) -> int:
+        """The exit code that we report: one of our own where it did not end in time."""
+        return TIMED_OUT if self.timed_out else self.exit_code
+
 
 def run_process(start: Invocation, stdout: Sink, stderr: Sink, *, stop: threading.Event | None = None) -> ProcessExit:
     """Run a program to its end; `stop` ends it early."""
@@ -71,15 +80,18 @@ def run_process(start: Invocation, stdout: Sink, stderr: Sink, *, stop: threadin
     began = monotonic()
     with _signals() as passing:
         # A group of its own: a timeout can end all of it, and a terminal's interrupt comes once, through us.
-        process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 (running what the caller names is the job; there is no shell)
-            list(start.argv),
-            stdin=None if start.stdin is None else subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=start.cwd,
-            env=None if start.env is None else dict(start.env),
-            start_new_session=True,
-        )
+        try:
+            process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 (running what the caller names is the job; there is no shell)
+                list(start.argv),
+                stdin=None if start.stdin is None else subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=start.cwd,
+                env=None if start.env is None else dict(start.env),
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as problem:
+            raise NotStartedError from problem
         passing.to(process.pid)
         watch = _Watch(process, None if start.timeout is None else began + start.timeout, stop)
         feeder = _feeding(process.stdin, start.stdin)
@@ -171,7 +183,9 @@ def _signals() -> Iterator[_SignalRelay]:
         yield passing
         return
     known = [getattr(signal, name) for name in _PASSED_ON if hasattr(signal, name)]
-    before = {number: signal.signal(number, passing.take) for number in known}
+    # A signal that is ignored, as nohup has it, the program ignores too.
+    heard = [number for number in known if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, passing.take) for number in heard}
     try:
         yield passing
     finally:
@@ -258,7 +272,9 @@ def error_of(
     return detail.model_copy(update={"code": "EXECUTION_ERROR", "http": 500}) if foreign else detail
 
 
-def not_started(problem: Exception, argv: Sequence[str], environ: Mapping[str, str]) -> tuple[ErrorDetail, int]:
+def not_started(
+    problem: BaseException | None, argv: Sequence[str], environ: Mapping[str, str]
+) -> tuple[ErrorDetail, int]:
     """Describe why a program could not be started, and return the exit code for it."""
     program = argv[0]
     found = shutil.which(program, path=environ.get("PATH"))

@@ -24,7 +24,7 @@ from shaping.commands.output import (
     decode,
     withhold_private,
 )
-from shaping.commands.process import OURS, run_process
+from shaping.commands.process import OURS, NotStartedError, run_process
 from shaping.parsers.json import read_json
 from shaping.parsers.terminal import render_terminal
 from shaping.settings.files import counting_lock, ledger_path
@@ -97,8 +97,9 @@ def run_program(
 def _untouched(config: str | Path | None, plan: Plan, invocation: Invocation, *, observe: bool) -> int:
     """Pass a command's output on untouched, and log, to observe it, what shaping would have made of it."""
     shaper = CommandSource(config, {**os.environ, "SHAPING": "on"})
-    response = _copied(shaper, plan, invocation, (sys.stdout.buffer, sys.stderr.buffer))
-    if observe and logger.isEnabledFor(logging.INFO):
+    compared = observe and logger.isEnabledFor(logging.INFO)
+    response = _copied(shaper, plan, invocation, (sys.stdout.buffer, sys.stderr.buffer), shaped=compared)
+    if compared:
         count = counter(plan.tokenizer).count
         logger.info("%s: %d tokens, %d if shaped", plan.tool, count(response.raw), count(response.printed))
     if observe:
@@ -118,9 +119,14 @@ def _pass_on(shaper: CommandSource, plan: Plan, invocation: Invocation) -> int:
 
 
 def _copied(
-    shaper: CommandSource, plan: Plan, invocation: Invocation, copies: tuple[OutputStream, OutputStream]
+    shaper: CommandSource,
+    plan: Plan,
+    invocation: Invocation,
+    copies: tuple[OutputStream, OutputStream],
+    *,
+    shaped: bool = False,
 ) -> CommandResponse:
-    response = run_command(shaper, plan, invocation, copies=copies)
+    response = run_command(shaper, plan, invocation, copies=copies, shaped=shaped)
     if not response.started:
         sys.stderr.write(response.stderr)
     return response
@@ -251,7 +257,7 @@ def stream_command(
     lines = LineShaper(shaper, replace(plan, dialect="none"), emit, stdout)
     try:
         ended = run_process(invocation, lines, stderr)
-    except (OSError, ValueError) as problem:
+    except NotStartedError as problem:
         failed: CommandResponse = responses().not_started_response(problem, invocation, plan)
         return failed
     lines.finish()

@@ -24,7 +24,7 @@ from shaping.commands.output import (
     fits,
     protected_text,
 )
-from shaping.commands.process import OURS, TIMED_OUT, error_of, not_started
+from shaping.commands.process import OURS, error_of, not_started
 from shaping.commands.storage import OutputStore, PartWriter, StoredOutput
 from shaping.envelope import Envelope, command_envelope, exit_code_for, read_wire, recognise
 from shaping.errors.detail import scrub_value
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from shaping.commands.output import Finished, Invocation
-    from shaping.commands.process import ProcessExit
+    from shaping.commands.process import NotStartedError, ProcessExit
     from shaping.errors import ErrorDetail
     from shaping.response import Shaped
     from shaping.settings import Plan
@@ -92,7 +92,7 @@ def respond_to_stream(shaper: Shaper, plan: Plan, finished: Finished, data: Any)
     return _Response(shaper, plan, CleanedOutputs(finished, plan, off=shaper.mode == "off"), None).end_of_stream(data)
 
 
-def _not_started_envelope(problem: Exception, invocation: Invocation) -> Envelope[Any]:
+def _not_started_envelope(problem: BaseException | None, invocation: Invocation) -> Envelope[Any]:
     """Return the envelope of a command that could not be started."""
     error, code = not_started(problem, invocation.argv, invocation.environ)
     return command_envelope(
@@ -100,9 +100,9 @@ def _not_started_envelope(problem: Exception, invocation: Invocation) -> Envelop
     )
 
 
-def not_started_response(problem: Exception, invocation: Invocation, plan: Plan) -> CommandResponse:
+def not_started_response(problem: NotStartedError, invocation: Invocation, plan: Plan) -> CommandResponse:
     """Return the response for a command that could not be started."""
-    envelope = _not_started_envelope(problem, invocation)
+    envelope = _not_started_envelope(problem.__cause__, invocation)
     error = required(envelope.error)
     code = int(getattr(envelope.meta, "exit_code", OURS))
     if plan.dialect == "none":
@@ -367,14 +367,14 @@ class _Response:
         stderr: str | None = None,
     ) -> Envelope[Any]:
         ended = self._finished.ended
-        extensions = {"exit_code": self._exit_code, "signal": ended.signal, "stderr": stderr or None}
+        extensions = {"exit_code": self._finished.ended.reported, "signal": ended.signal, "stderr": stderr or None}
         extensions = {name: value for name, value in extensions.items() if value is not None}
         extensions |= meta.pop("extensions", {})
         # A program that reports an error in its envelope has failed, whatever number it exits with.
-        failed = error is not None and self._exit_code == 0
+        failed = error is not None and self._finished.ended.reported == 0
         return command_envelope(
             data,
-            exit_code=exit_code_for(error) if failed else self._exit_code,
+            exit_code=exit_code_for(error) if failed else self._finished.ended.reported,
             argv=[redact_text(word)[0] for word in self._finished.invocation.argv],
             signal=ended.signal,
             error=error,
@@ -383,10 +383,6 @@ class _Response:
             config_hash=self._plan.config_hash,
             extensions=extensions,
         )
-
-    @property
-    def _exit_code(self) -> int:
-        return TIMED_OUT if self._finished.ended.timed_out else self._finished.ended.exit_code
 
     def _warnings(self) -> Iterator[Warned]:
         yield from self._shaper.warnings
@@ -413,7 +409,7 @@ class _Response:
 
     def _wire(self, envelope: Envelope[Any]) -> CommandResponse:
         wire = orjson.dumps(render_wire(envelope, self._plan)).decode()
-        return CommandResponse(lambda: envelope, self._exit_code, f"{wire}\n")
+        return CommandResponse(lambda: envelope, self._finished.ended.reported, f"{wire}\n")
 
     def _printed(
         self,
@@ -431,7 +427,7 @@ class _Response:
         line = f"({'; '.join(said)})\n" if said else ""
         err = f"{err}\n" if err and not err.endswith("\n") else err
         failure = f"({said[0]})\n" if self._error is not None else ""
-        return CommandResponse(envelope, self._exit_code, out, f"{err}{line}", failure=failure)
+        return CommandResponse(envelope, self._finished.ended.reported, out, f"{err}{line}", failure=failure)
 
     def _facts(self, warnings: Sequence[Warned], etag: str | None, *, same: bool) -> Iterator[str]:
         """List the failure, redactions, warnings, and what the program's own envelope says about its data."""

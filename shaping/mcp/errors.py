@@ -248,7 +248,7 @@ def _issues(text: str) -> list[dict[str, str]]:
     if not found:
         found = _zod_lines(text.rsplit(": Invalid arguments for tool ", 1)[-1].partition(": ")[2])
     return [
-        {name: str(issue.get(name, "")) for name in ("path", "type", "message") if issue.get(name) or name == "path"}
+        {name: str(issue.get(name) or "") for name in ("path", "type", "message") if issue.get(name) or name == "path"}
         for issue in found
     ]
 
@@ -270,9 +270,9 @@ def _zod_json(text: str) -> list[dict[str, Any]]:
         return []
     return [
         {
-            "path": ".".join(str(step) for step in issue.get("path", [])),
-            "type": issue.get("code", ""),
-            "message": issue.get("message", ""),
+            "path": ".".join(map(str, path)) if isinstance(path := issue.get("path"), list) else path,
+            "type": issue.get("code"),
+            "message": issue.get("message"),
         }
         for issue in listed
         if isinstance(issue, dict)
@@ -296,7 +296,7 @@ def is_shaped(result: Mapping[str, Any]) -> bool:
     meta = result.get("_meta")
     mark = meta.get(MARK) if isinstance(meta, dict) else None
     tag = mark.get("tag") if isinstance(mark, dict) else None
-    return isinstance(tag, str) and hmac.compare_digest(tag, _tag(result))
+    return isinstance(tag, str) and tag.isascii() and hmac.compare_digest(tag, _tag(result))
 
 
 def without_forged(result: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -155,7 +155,7 @@ def fit_blocks(result: Mapping[str, Any], context: ResultContext) -> tuple[Mappi
         result = {**result, "_meta": limit_value(result["_meta"], _BLOCKS_FREE, plan)}
     texts = [_readable(block) for block in result.get("content") or ()]
     written = write_json([text for text in texts if text]).decode()
-    if len(written) <= plan.max_tokens * _BLOCKS_FREE:
+    if not any(texts) or len(written) <= plan.max_tokens * _BLOCKS_FREE:
         return result, context
     tokens = counter(plan.tokenizer).exact(written)
     if tokens <= plan.max_tokens * _BLOCKS_MOST:

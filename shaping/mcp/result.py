@@ -103,7 +103,8 @@ def shape_call(shaper: Shaper, result: Mapping[str, Any], context: ResultContext
         return ShapedResult(dict(result))
     try:
         if mode == "observe":
-            return ShapedResult(dict(result), shape_parts(shaper, result, read_parts(result, context), context))
+            read = well_formed(result)
+            return ShapedResult(dict(result), shape_parts(shaper, read, read_parts(read, context), context))
         result = well_formed(result)
         if not plan.enabled or not is_shown_to_model(result, context):
             return ShapedResult(redact_whole(result, plan))
@@ -114,7 +115,7 @@ def shape_call(shaper: Shaper, result: Mapping[str, Any], context: ResultContext
         return shaped._replace(wire=with_warnings(shaped.wire, hits))
     except Exception as fault:  # noqa: BLE001 (whatever it is, the tool's answer goes out redacted)
         log_fault("shaping a result of %r failed with %s\n%s", context.tool, fault)
-        return ShapedResult(unshaped_result(result, plan, fault))
+        return ShapedResult(dict(result) if mode == "observe" else unshaped_result(result, plan, fault))
 
 
 def is_shown_to_model(result: Mapping[str, Any], context: ResultContext) -> bool:

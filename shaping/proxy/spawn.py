@@ -48,7 +48,7 @@ def spawn_early(command: Sequence[str]) -> subprocess.Popen[bytes] | None:
 
     def end(number: int, _: object) -> None:
         for process in started:
-            os.killpg(process.pid, signal.SIGKILL)
+            signal_group(process.pid, signal.SIGKILL)
         os._exit(128 + number)
 
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -212,6 +212,33 @@ def test_signals_reach_the_command_and_its_own_end_is_told(home: Path) -> None:
     assert (process.returncode, json.loads(out)["error"]["details"]) == (9, {"stdout": "caught\n"})
 
 
+@pytest.mark.parametrize("config", [{"global": {"enabled": False}}, None], ids=["left alone", "observed"])
+def test_a_reader_that_went_away_is_no_fault_of_the_commands(
+    home: Path, monkeypatch: pytest.MonkeyPatch, config: dict[str, Any] | None
+) -> None:
+    if config is None:
+        monkeypatch.setenv("SHAPING", "observe")
+    else:
+        (home / "response_config.json").write_text(json.dumps(config))
+    done = subprocess.run(
+        ["sh", "-c", f"{SHAPING} run -- seq 1 100000 | head -1"], capture_output=True, check=False, timeout=300
+    )
+    assert (done.stdout, done.stderr) == (b"1\n", b"")
+
+
+def test_a_command_under_nohup_outlives_a_hang_up(home: Path) -> None:
+    script = "echo $$ > ready; while [ ! -e heard ]; do sleep 0.05; done; echo done"
+    process = subprocess.Popen(
+        ["nohup", SHAPING, "run", "--", "sh", "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    while not (home / "ready").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGHUP)
+    (home / "heard").touch()
+    assert (process.communicate(timeout=300)[0], process.returncode) == (b"done\n", 0)
+
+
 def test_a_short_stream_ends_with_an_envelope() -> None:
     done = shaping("run", "--stream", "--", "printf", '{"a": 1, "n": null}\\n[2]\\n')
     *lines, last = done.stdout.splitlines()

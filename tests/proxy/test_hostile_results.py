@@ -124,6 +124,43 @@ async def test_odd_content_is_read_as_text_with_one_line_in_the_log(
     assert_clean(b"\n".join(driver.lines).decode())
 
 
+@pytest.mark.parametrize("content", ODD.values(), ids=ODD)
+async def test_odd_content_is_what_it_was_where_results_are_only_observed(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, content: Any
+) -> None:
+    monkeypatch.setenv("SHAPING", "observe")
+    result = {"content": content, "isError": False}
+    async with connect(command_server(MIRROR)) as driver:
+        assert (await driver.call("mirror", result=result))["result"] == result
+
+
+@pytest.mark.parametrize("tag", ["é", "0" * 24])
+async def test_a_forged_tag_does_not_cost_the_answer(connect: Connect, tag: str) -> None:
+    result = {"content": [{"type": "text", "text": "hello"}], "_meta": {"shaping": {"tag": tag}}}
+    async with connect(command_server(MIRROR)) as driver:
+        assert (await driver.call("mirror", result=result))["result"]["content"] == result["content"]
+
+
+async def test_the_smallest_budget_cuts_like_any_other(connect: Connect, tmp_path: Path) -> None:
+    config = tmp_path / "response_config.json"
+    config.write_text('{"global": {"max_tokens": 1}}')
+    text = "\n".join(f"line {number}" for number in range(500))
+    async with connect(command_server(MIRROR), config=config) as driver:
+        answer = await driver.call("mirror", result={"content": [{"type": "text", "text": text}]})
+    assert "SHAPING_FAULT" not in json.dumps(answer)
+    assert len(json.dumps(answer)) < 600
+
+
+@pytest.mark.parametrize("path", [None, 3, "name"])
+async def test_an_issue_whose_path_is_no_list_costs_nothing(connect: Connect, path: Any) -> None:
+    issues = json.dumps([{"code": "invalid_type", "path": path, "message": "Expected string"}], indent=2)
+    said = f"MCP error -32602: Invalid arguments for tool mirror: {issues}"
+    async with connect(command_server(MIRROR)) as driver:
+        answer = await driver.call("mirror", result={"content": [{"type": "text", "text": said}], "isError": True})
+    assert "SHAPING_FAULT" not in json.dumps(answer)
+    assert "Expected string" in answer["result"]["content"][0]["text"]
+
+
 METHODS = ("prompts/list", "resources/list", "resources/templates/list", "tools/list", "initialize")
 
 
