@@ -70,11 +70,16 @@ class Omission:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A list that was cut, or several under one path: how many elements are shown, of how many."""
+    """A list that was cut, or several under one path: how many elements are shown, of how many.
+
+    Of log records the first are shown, and after them those that report errors, of `errors` that are not in the first.
+    """
 
     path: str
     shown: int
     total: int
+    first: int | None = None
+    errors: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

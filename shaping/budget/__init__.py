@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from shaping.budget.cut import Sizes, TreeCutter, Trim, columns, gone
+from shaping.budget.cut import ErrorRows, Sizes, TreeCutter, Trim, columns, gone
 from shaping.paths import join
 from shaping.response import Listed, Omission, Reason
 from shaping.tokens.sampling import upper_bound
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _MAP: Final = 32  # members above which an object's members are told together, as a list's elements are
 
+_CutList: TypeAlias = "tuple[str, int, int]"  # its path, its elements, and how many after the first report errors
 Place: TypeAlias = "tuple[str, str]"  # the exact path, and the same with every element as `[]`
 _GUESS: Final = 4  # bytes a token, for the first try
 _LOOK: Final = 8  # bytes a token: a text's beginning of that length tells whether the whole is over
@@ -60,24 +61,25 @@ class Fitted:
 class Lack:
     """What was found missing so far; equal things in many elements of a list are one."""
 
-    lists: dict[tuple[str, int], list[tuple[str, int]]] = field(default_factory=dict)
+    errors: ErrorRows = field(default_factory=ErrorRows)
+    lists: dict[tuple[str, int, int], list[_CutList]] = field(default_factory=dict)  # by place, shown, first
     others: dict[tuple[str, Reason], list[tuple[str, int]]] = field(default_factory=dict)
-    first: tuple[str, int] | None = None  # the first list that was cut, and how many elements are shown
+    first: tuple[str, int] | None = None  # the first list that was cut, and how many first elements are shown
     first_text: tuple[str, int] | None = None  # the first text that was cut, and where
 
     def omissions(self) -> tuple[Omission, ...]:
         """List what is missing, one entry for each rule."""
-        tails = [_tail(general, shown, places) for (general, shown), places in self.lists.items()]
+        tails = [_tail(general, shown, first, places) for (general, shown, first), places in self.lists.items()]
         return (*tails, *(_grouped(general, reason, places) for (general, reason), places in self.others.items()))
 
     def listed(self) -> tuple[Listed, ...]:
         """List, for each list that was cut, how many of how many elements are shown."""
-        return tuple(_listed(general, shown, places) for (general, shown), places in self.lists.items())
+        return tuple(_listed(general, shown, first, places) for (general, shown, first), places in self.lists.items())
 
 
-def lacks(before: Any, after: Any) -> Lack:
+def lacks(before: Any, after: Any, errors: ErrorRows) -> Lack:
     """Compare a value with what is left of it; parts that are the same objects are not looked at."""
-    found = Lack()
+    found = Lack(errors)
     _compare(before, after, ("", ""), found)
     return found
 
@@ -86,13 +88,16 @@ def _compare(before: Any, after: Any, place: Place, found: Lack) -> None:
     if before is after:
         return
     if isinstance(before, list):
-        for number, (old, new) in enumerate(zip(before, after, strict=False)):
-            if old is new:  # so that no path is written for the many that stay
+        rows = found.errors.places(after)
+        for number, new in zip(rows, after, strict=True):
+            if before[number] is new:  # so that no path is written for the many that stay
                 continue
-            _compare(old, new, (join(place[0], number), join(place[1], slice(None))), found)
+            _compare(before[number], new, (join(place[0], number), join(place[1], slice(None))), found)
         if len(after) < len(before):
-            found.lists.setdefault((place[1], len(after)), []).append((place[0], len(before)))
-            found.first = found.first or (place[0], len(after))
+            first = next((at for at, number in enumerate(rows) if at != number), len(after))
+            errors = sum(at >= first for at in found.errors.of(before)) if first < len(after) else 0
+            found.lists.setdefault((place[1], len(after), first), []).append((place[0], len(before), errors))
+            found.first = found.first or (place[0], first)
     elif isinstance(before, dict):
         _compare_members(before, after, place, found)
     elif before != after:
@@ -112,19 +117,22 @@ def _compare_members(before: dict[str, Any], after: dict[str, Any], place: Place
         found.others.setdefault((place[1], "depth"), []).append((place[0], len(before) - len(after)))
 
 
-def _listed(general: str, shown: int, places: list[tuple[str, int]]) -> Listed:
-    totals = [total for _, total in places]
+def _listed(general: str, shown: int, first: int, places: list[_CutList]) -> Listed:
+    totals = [total for _, total, _ in places]
     if len(places) > 1 and general.endswith("*") and min(totals) == max(totals):
         # Columns of a table: the number of its rows is what a reader needs to ask for the others.
         return Listed(general, shown, totals[0])
-    return Listed(places[0][0] if len(places) == 1 else general, shown * len(places), sum(totals))
+    listed = Listed(places[0][0] if len(places) == 1 else general, shown * len(places), sum(totals))
+    if first == shown:
+        return listed
+    return replace(listed, first=first * len(places), errors=sum(errors for _, _, errors in places))
 
 
-def _tail(general: str, shown: int, places: list[tuple[str, int]]) -> Omission:
-    count = sum(total - shown for _, total in places)
+def _tail(general: str, shown: int, first: int, places: list[_CutList]) -> Omission:
+    count = sum(total - shown for _, total, _ in places)
     if len(places) == 1:
-        return Omission(join(places[0][0], slice(shown, places[0][1])), count, "items")
-    return Omission(join(general, slice(shown, None)), count, "items")
+        return Omission(join(places[0][0], slice(first, places[0][1])), count, "items")
+    return Omission(join(general, slice(first, None)), count, "items")
 
 
 def _grouped(general: str, reason: Reason, places: list[tuple[str, int]]) -> Omission:
@@ -145,18 +153,19 @@ def fit_value(
     A budget too small for anything gives the minimal form: an empty object, list or string of the value's own type.
     `size` is that of the value's compact JSON, where it is known.
     """
-    trim = Trim(budget)
+    errors = ErrorRows()
+    trim = Trim(budget, errors)
     limited = budget.max_items is not None or budget.max_string is not None
     trimmed = trim.value(value) if limited else value
     if budget.max_tokens is None:
-        return _fitted(value, trimmed)
+        return _fitted(value, trimmed, errors)
     sizes, limit = Sizes(), budget.max_tokens
-    fitting = _Fitting(value, trimmed, TreeCutter(sizes, trim.whole), render, exact, limit)
+    fitting = _Fitting(value, trimmed, TreeCutter(sizes, trim.whole, errors), errors, render, exact, limit)
     room, most, over = limit * _GUESS, limit * _LOOK, 0
     if size is None or trimmed is not value or isinstance(value, str):
         size = sizes.of(trimmed, most)
     if _BLOCKS * _BLOCK < size <= most:
-        whole = _fitted(value, trimmed)
+        whole = _fitted(value, trimmed, errors)
         tokens = fitting.tokens(render(whole), whole=True)
         if tokens <= limit:
             return replace(whole, tokens=tokens)
@@ -194,6 +203,7 @@ class _Fitting:
     value: Any
     trimmed: Any
     cut: TreeCutter
+    errors: ErrorRows
     render: Callable[[Fitted], str]
     exact: Callable[[str], int]
     limit: int
@@ -202,7 +212,7 @@ class _Fitting:
     def attempt(self, room: int) -> tuple[Fitted, float, bool]:
         """Cut to a room in bytes; tell the tokens, and whether nothing was cut."""
         kept = self.cut.to(self.trimmed, room)
-        fitted = _fitted(self.value, kept)
+        fitted = _fitted(self.value, kept, self.errors)
         # Elements are large and rooms close together: many rooms hold the same, and it is written and counted once.
         cost = next((cost for other, cost in self.seen if other == kept), None)
         whole = kept is self.trimmed
@@ -213,10 +223,11 @@ class _Fitting:
 
     def minimal(self) -> Fitted:
         """Return the least there is: what the room of nothing leaves, or the empty value of its type."""
-        least = _fitted(self.value, self.cut.to(self.trimmed, 0))
+        least = _fitted(self.value, self.cut.to(self.trimmed, 0), self.errors)
         if self.tokens(self.render(least), whole=False) <= self.limit:
             return least
-        empty = _fitted(self.value, type(self.value)() if isinstance(self.value, (str, list, dict)) else self.value)
+        nothing = type(self.value)() if isinstance(self.value, (str, list, dict)) else self.value
+        empty = _fitted(self.value, nothing, self.errors)
         return replace(empty, fits=self.tokens(self.render(empty), whole=False) <= self.limit)
 
     def tokens(self, text: str, *, whole: bool) -> float:
@@ -228,8 +239,8 @@ class _Fitting:
         return count_near(text, self.limit, self.exact)
 
 
-def _fitted(value: Any, kept: Any) -> Fitted:
-    lack = lacks(value, kept)
+def _fitted(value: Any, kept: Any, errors: ErrorRows) -> Fitted:
+    lack = lacks(value, kept, errors)
     return Fitted(kept, lack.omissions(), lack.listed(), lack.first or lack.first_text)
 
 

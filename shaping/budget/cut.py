@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
+from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -12,7 +13,7 @@ import orjson
 from shaping.budget.lines import FEW, by_characters, missing_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from shaping.budget import Budget
     from shaping.budget.lines import LineChoice
@@ -34,13 +35,63 @@ _LINES: Final = 40  # from which a text is cut at the ends of lines
 _APART: Final = frozenset(',;|"()[]{}<>')  # between values, as a blank is; a dot or a dash may be inside one
 # No text has more than so many bytes a token in practice; what lies beyond is not looked at.
 _BYTES_A_TOKEN: Final = 32
+_LEVELS: Final = frozenset({"level", "levelname", "loglevel", "lvl", "severity", "severitytext"})
+_ERRORS: Final = frozenset({"error", "err", "severe", "critical", "crit", "fatal", "panic", "alert", "emerg"})
+_SAMPLE: Final = 8  # records of a list that tell whether it is a log
+_FOR_ERRORS: Final = 0.75  # of the room of a log: its beginning is to be seen too
+
+
+class ErrorRows:
+    """Finds the records of a log that report errors, and remembers which rows of it a cut list holds."""
+
+    def __init__(self) -> None:
+        self._errors: dict[int, list[int]] = {}
+        self._kept: dict[int, tuple[list[Any], Sequence[int]]] = {}
+
+    def of(self, value: list[Any]) -> list[int]:
+        """Return the indexes of the records whose level is an error; none where the list is no log."""
+        if id(value) not in self._errors:
+            names = {name for row in value[:_SAMPLE] if type(row) is dict for name in row if _is_level(name)}
+            self._errors[id(value)] = [
+                at
+                for at, row in enumerate(value if names else ())
+                if type(row) is dict and any(str(row.get(name)).lower() in _ERRORS for name in names)
+            ]
+        return self._errors[id(value)]
+
+    def choose(self, value: list[Any], cost: Callable[[Any], int], room: int) -> list[int]:
+        """Return the rows there is room for: those that report errors, and the first ones."""
+        errors = _affordable_rows(self.of(value), lambda at: cost(value[at]), room * _FOR_ERRORS)
+        left, known = room - sum(cost(value[at]) for at in errors), set(errors)
+        first = _affordable_rows(range(len(value)), lambda at: 0 if at in known else cost(value[at]), left)
+        return sorted(known.union(first))
+
+    def places(self, kept: list[Any]) -> Sequence[int]:
+        """Return which rows of the whole list a cut one holds."""
+        return self._kept[id(kept)][1] if id(kept) in self._kept else range(len(kept))
+
+    def keep(self, value: list[Any], chosen: Sequence[int], rows: list[Any]) -> list[Any]:
+        """Remember which rows of a list are kept: the list may be a cut one itself."""
+        places = self.places(value)
+        self._kept[id(rows)] = rows, [places[at] for at in chosen]
+        return rows
+
+
+def _affordable_rows(rows: Sequence[int], cost: Callable[[int], int], room: float) -> list[int]:
+    spent = takewhile(lambda so_far: so_far <= room, accumulate(map(cost, rows)))
+    return [at for at, _ in zip(rows, spent, strict=False)]
+
+
+def _is_level(name: str) -> bool:
+    return name.lower().replace("_", "").removeprefix("log.") in _LEVELS
 
 
 class TreeCutter:
     """Cuts one value to different sizes, remembering what it measured; `whole` has the full text of cut strings."""
 
-    def __init__(self, sizes: Sizes, whole: Mapping[int, str]) -> None:
+    def __init__(self, sizes: Sizes, whole: Mapping[int, str], errors: ErrorRows) -> None:
         self._sizes = sizes
+        self._errors = errors
         self._whole = whole
         self._choices: dict[int, LineChoice] = {}
 
@@ -63,6 +114,10 @@ class TreeCutter:
         return cut.text if cut.shown >= FEW and len(cut.text) <= room else shorten(text, room)
 
     def _list(self, value: list[Any], room: int) -> list[Any]:
+        if self._errors.of(value):
+            chosen = self._errors.choose(value, self._sizes.element, room - _EMPTY)
+            if chosen:
+                return self._errors.keep(value, chosen, [value[at] for at in chosen])
         # From the end: tools sort best first, and a stable head keeps cursors valid.
         shown = max(self._sizes.fitting(value, room), 0)
         left = room - self._sizes.head(value, shown)
@@ -302,8 +357,9 @@ def _in_word(sign: str) -> bool:
 class Trim:
     """Applies max_items and max_string to as much of a value as a token budget can show."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget, errors: ErrorRows) -> None:
         self._budget = budget
+        self._errors = errors
         self._left = float("inf") if budget.max_tokens is None else budget.max_tokens * _BYTES_A_TOKEN
         self.whole: dict[int, str] = {}  # the full text of each string that was cut, by the cut one's id
         self._alive: list[str] = []  # so that no id is used twice
@@ -320,14 +376,16 @@ class Trim:
         return value
 
     def _list(self, value: list[Any]) -> list[Any]:
-        new: list[Any] = []
-        for item in value[: self._budget.max_items]:
+        new, most = list[Any](), self._budget.max_items
+        errors = self._errors.of(value)
+        chosen = self._errors.choose(value, lambda _: 1, most) if errors and most else range(len(value))[:most]
+        for item in map(value.__getitem__, chosen):
             if self._left <= 0 and new:
                 break
             self._left -= 1
             new.append(self.value(item))
         same = len(new) == len(value) and all(a is b for a, b in zip(new, value, strict=True))
-        return value if same else new
+        return value if same else self._errors.keep(value, chosen[: len(new)], new) if errors else new
 
     def _text(self, text: str) -> str:
         limit = self._budget.max_string

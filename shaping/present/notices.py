@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from shaping.present import Presented
-    from shaping.response import Omission, Shaped
+    from shaping.response import Listed, Omission, Shaped
     from shaping.settings import Plan
 
 
@@ -173,7 +173,14 @@ def _lists(response: Presented, size: _Size) -> list[str]:
     """Say of each list that was cut how much is shown, of those inside one record only some."""
     lists = sorted(response.shown, key=lambda one: "[" in one.path)
     more = [f"{counted(len(lists) - size.lists, 'more list')} cut"] if len(lists) > size.lists else []
-    return [*(f"{one.path or 'items'}: {one.shown} of {one.total} shown" for one in lists[: size.lists]), *more]
+    return [*map(_list_shown, lists[: size.lists]), *more]
+
+
+def _list_shown(one: Listed) -> str:
+    told = f"{one.path or 'items'}: {one.shown} of {one.total} shown"
+    if one.first is None:
+        return told
+    return f"{told}, the first {one.first} and then {one.shown - one.first} of {one.errors} more that report errors"
 
 
 def missing(shaped: Shaped) -> str:
