@@ -114,10 +114,8 @@ class TreeCutter:
         return cut.text if cut.shown >= FEW and len(cut.text) <= room else shorten(text, room)
 
     def _list(self, value: list[Any], room: int) -> list[Any]:
-        if self._errors.of(value):
-            chosen = self._errors.choose(value, self._sizes.element, room - _EMPTY)
-            if chosen:
-                return self._errors.keep(value, chosen, [value[at] for at in chosen])
+        if self._errors.of(value) and (chosen := self._errors.choose(value, self._sizes.element, room - _EMPTY)):
+            return self._errors.keep(value, chosen, [value[at] for at in chosen])
         # From the end: tools sort best first, and a stable head keeps cursors valid.
         shown = max(self._sizes.fitting(value, room), 0)
         left = room - self._sizes.head(value, shown)
