@@ -19,8 +19,8 @@ from playwright.sync_api import sync_playwright
 
 from benchmarks.corpus import payloads
 from shaping.ledger import Ledger, LedgerDatabase
-from shaping.mcp.messages import MessageShaper, ToolCallOptions
 from shaping.mcp.sessions import Session
+from shaping.mcp.shaper import MCPShaper, ToolCallOptions
 from shaping.page.data import PageSource
 from shaping.page.html import document
 from shaping.shaper import Shaper
@@ -34,12 +34,12 @@ def _record(folder: Path) -> PageSource:
     shaper = Shaper({}, expandable=True, watch=False)
     recorded = LedgerDatabase(folder / "recorded.sqlite")
     ledger = Ledger(recorded)
-    messages = MessageShaper(shaper, relay=True, ledger=ledger)
+    mcp_shaper = MCPShaper(shaper, relay=True, ledger=ledger)
     session = Session(shaper.loaded_config, {"name": "claude-code", "version": "2.0"})
     found = payloads()
     for payload in found:
         server, _, tool = payload.name.partition("_")[2].partition("_")
-        messages.shape_result(session, tool or server, ToolCallOptions(), payload.result, server=server)
+        mcp_shaper.shape_answer(session, tool or server, ToolCallOptions(), payload.result, server=server)
         ledger.flush(60)
     entries, start = recorded.entries(), time.time() - DAYS * 86_400
     database = LedgerDatabase(folder / "ledger.sqlite")

@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, TypeAdapter
 
 from shaping.mcp.errors import error_from_exception, error_from_text, error_text
-from shaping.mcp.messages import open_messages
+from shaping.mcp.shaper import open_mcp_shaper
 from shaping.settings.context import CallNotes
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ class ShapingMiddleware(Middleware):
         recorder: Recorder | None = None,
     ) -> None:
         """Make the middleware; `recorder` keeps what the tools answer, for `shaping suggest`."""
-        self.messages = open_messages(config, shaper=shaper, expand=expand, relay=relay, recorder=recorder)
-        self._notifier = self.messages.notifier()
+        self.mcp_shaper = open_mcp_shaper(config, shaper=shaper, expand=expand, relay=relay, recorder=recorder)
+        self._notifier = self.mcp_shaper.notifier()
 
     async def on_list_tools(
         self,
@@ -63,7 +63,7 @@ class ShapingMiddleware(Middleware):
             return tools
         known = {tool.name: tool for tool in tools}
         wire = {"tools": [_wire_tool(tool) for tool in tools]}
-        shown = self.messages.list_result(session, wire, lambda _: _server_name(context))["tools"]
+        shown = self.mcp_shaper.list_result(session, wire, lambda _: _server_name(context))["tools"]
         return [_as_shown(known[one["name"]], one) if one["name"] in known else _expand_tool(one) for one in shown]
 
     async def on_call_tool(
@@ -77,12 +77,12 @@ class ShapingMiddleware(Middleware):
             return await call_next(context)
         name, given = context.message.name, context.message.arguments or {}
         await self._know(session, name, context)
-        if self.messages.is_expand(session, name):
-            return tool_result(self.messages.expand(session, given))
-        if self.messages.is_hidden(session, name, _server_name(context)):
-            return tool_result(self.messages.unknown_tool(session, name, _server_name(context)))
+        if self.mcp_shaper.is_expand(session, name):
+            return tool_result(self.mcp_shaper.expand(session, given))
+        if self.mcp_shaper.is_hidden(session, name, _server_name(context)):
+            return tool_result(self.mcp_shaper.unknown_tool(session, name, _server_name(context)))
         asked = {"arguments": given, "_meta": _request_meta(context.fastmcp_context)}
-        params, options = self.messages.take_options(session, asked)
+        params, options = self.mcp_shaper.take_options(session, asked)
         message = context.message.model_copy(update={"arguments": params["arguments"]})
         notes = CallNotes()
         try:
@@ -94,7 +94,7 @@ class ShapingMiddleware(Middleware):
         if type(result) is InputRequiredToolResult or not hasattr(result, "structured_content"):
             return result
         wire, server = wire_result(result), _server_name(context)
-        return tool_result(self.messages.shape_result(session, name, options, wire, server=server, **notes.about()))
+        return tool_result(self.mcp_shaper.shape_answer(session, name, options, wire, server=server, **notes.about()))
 
     async def on_list_resources(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """List resources without the secrets in what is said of them."""
@@ -116,13 +116,13 @@ class ShapingMiddleware(Middleware):
             return answer
         model = isinstance(answer, BaseModel)
         said = answer.model_dump(mode="json", by_alias=True, exclude_none=True) if model else answer
-        clean = self.messages.redaction.clean(said)
+        clean = self.mcp_shaper.redaction.clean(said)
         return answer if clean is said else type(answer).model_validate(clean) if model else clean
 
     def _described(self, described: Any) -> Any:
         """Return a resource, a template, a prompt or an introduction without secrets in its words and `_meta`."""
         said = {name: found for name in _WORDS if (found := getattr(described, name, None)) is not None}
-        clean = self.messages.redaction.clean(said, "initialize")
+        clean = self.mcp_shaper.redaction.clean(said, "initialize")
         return described if clean is said else described.model_copy(update=clean)
 
     async def on_read_resource(
@@ -134,8 +134,8 @@ class ShapingMiddleware(Middleware):
         result = await self._asked(call_next, context)
         if not isinstance(result, ResourceResult):
             return result
-        redaction = self.messages.redaction
-        name = self.messages.resource_name(str(context.message.uri), _server_name(context))
+        redaction = self.mcp_shaper.redaction
+        name = self.mcp_shaper.resource_name(str(context.message.uri), _server_name(context))
         return result.model_copy(update={"contents": [_read(redaction, name, content) for content in result.contents]})
 
     async def on_get_prompt(
@@ -147,22 +147,23 @@ class ShapingMiddleware(Middleware):
         result = await self._asked(call_next, context)
         if not isinstance(result, PromptResult):
             return result
-        redaction, name = self.messages.redaction, self.messages.full_name(context.message.name, _server_name(context))
+        redaction = self.mcp_shaper.redaction
+        name = self.mcp_shaper.full_name(context.message.name, _server_name(context))
         return result.model_copy(update={"messages": [_said(redaction, name, message) for message in result.messages]})
 
     async def _asked(self, call_next: CallNext[AskedT, ResultT], context: MiddlewareContext[AskedT]) -> ResultT:
         try:
             return await call_next(context)
         except MCPError as error:
-            name = self.messages.full_name(str(getattr(context.message, "name", "")), _server_name(context))
-            raise self.messages.redaction.protocol_error(error, name) from None
+            name = self.mcp_shaper.full_name(str(getattr(context.message, "name", "")), _server_name(context))
+            raise self.mcp_shaper.redaction.protocol_error(error, name) from None
 
     async def _session(self, context: Context | None) -> Session | None:
         # A server calls its own tools without a client too; then there is nobody to shape for.
         if context is None or context.request_context is None:
             return None
-        session = self.messages.session(context.session)
-        if self.messages.refresh(session):
+        session = self.mcp_shaper.session(context.session)
+        if self.mcp_shaper.refresh(session):
             await context.session.send_tool_list_changed()
         self._notifier.start()
         return session
@@ -170,29 +171,29 @@ class ShapingMiddleware(Middleware):
     async def _know(self, session: Session, name: str, context: MiddlewareContext[Any]) -> None:
         """Make a tool's schema known even for a client that calls before it lists."""
         server, called = _server_name(context), context.fastmcp_context
-        if name in session.tools or called is None or self.messages.is_hidden(session, name, server):
+        if name in session.tools or called is None or self.mcp_shaper.is_hidden(session, name, server):
             return
         with suppress(NotFoundError):
             tool = await called.fastmcp.get_tool(name)
             if tool is not None:
-                self.messages.list_tools(session, [_wire_tool(tool)], lambda _: server)
+                self.mcp_shaper.list_tools(session, [_wire_tool(tool)], lambda _: server)
 
     def _failed(self, session: Session, name: str, error: Exception, about: dict[str, Any]) -> dict[str, Any]:
         about = {"raw": error_text(error), **about}
-        full_name = self.messages.full_name(name, about["server"])
+        full_name = self.mcp_shaper.full_name(name, about["server"])
         cause = error if isinstance(error, MCPError) else error.__cause__
         if isinstance(cause, MCPError):
             detail = getattr(cause, "detail", None)
             if detail is None:
                 # An answer to the protocol, not to the model.
-                raise self.messages.redaction.protocol_error(cause, full_name)
-            return self.messages.error_result(session, name, detail, **about)
+                raise self.mcp_shaper.redaction.protocol_error(cause, full_name)
+            return self.mcp_shaper.error_result(session, name, detail, **about)
         if isinstance(error, NotFoundError):
             detail = error_from_text(str(error), name, session.tools)
-            return self.messages.error_result(session, name, detail, **about)
+            return self.mcp_shaper.error_result(session, name, detail, **about)
         table = session.loaded_config.config.errors
-        debug = self.messages.shaper.plan(full_name, surface="mcp").debug
-        return self.messages.error_result(session, name, error_from_exception(error, table, debug=debug), **about)
+        debug = self.mcp_shaper.shaper.plan(full_name, surface="mcp").debug
+        return self.mcp_shaper.error_result(session, name, error_from_exception(error, table, debug=debug), **about)
 
 
 def _read(redaction: MessageRedaction, name: str, content: ResourceContent) -> ResourceContent:

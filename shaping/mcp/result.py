@@ -88,7 +88,7 @@ def shape_result(
     relay: bool = False,
     call: CallContext = _NO_CONTEXT,
 ) -> dict[str, Any]:
-    """Shape one result of a tool for a client, as if the tool had been advertised to it with the projected schema."""
+    """Do what `Shaper.shape_result` says, as if the tool had been advertised to the client with the projected schema."""
     plan, warnings = shaper.choose(tool, surface="mcp", profile=profile, default_profile=default_profile)
     known = find_client(client)
     entry = unlisted_entry(plan, known, channels=channels, schema=schema, relay=relay)

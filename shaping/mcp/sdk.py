@@ -14,7 +14,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from shaping.mcp.errors import error_from_cause, error_text
-from shaping.mcp.messages import open_messages
+from shaping.mcp.shaper import open_mcp_shaper
 from shaping.settings.context import CallNotes
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
     from shaping.learning.record import Recorder
-    from shaping.mcp.messages import MessageShaper
     from shaping.mcp.sessions import Session
+    from shaping.mcp.shaper import MCPShaper
     from shaping.shaper import Shaper
 
 ServerT = TypeVar("ServerT")
@@ -58,11 +58,11 @@ def shape_server(
         server.add_middleware(ShapingMiddleware(config, shaper=shaper, expand=expand, recorder=recorder))
         return server
     lowlevel = lowlevel_server(server)
-    messages = open_messages(config, shaper=shaper, expand=expand, recorder=recorder)
+    mcp_shaper = open_mcp_shaper(config, shaper=shaper, expand=expand, recorder=recorder)
     if lowlevel is not server and not mask_errors:
         _record_crashes(server)
     # Last in the list is nearest to the tool: what the SDK seals and traces is what really goes out.
-    server.middleware.append(ShapedServer(messages, lowlevel))  # type: ignore[attr-defined]  # both SDK servers have the list, no base class of theirs says so
+    server.middleware.append(ShapedServer(mcp_shaper, lowlevel))  # type: ignore[attr-defined]  # both SDK servers have the list, no base class of theirs says so
     return server
 
 
@@ -77,10 +77,10 @@ def lowlevel_server(server: Any) -> Any:
 class ShapedServer:
     """The SDK's own kind of middleware, which sees every message in its wire form."""
 
-    def __init__(self, messages: MessageShaper, server: Any) -> None:
-        self.messages = messages
+    def __init__(self, mcp_shaper: MCPShaper, server: Any) -> None:
+        self.mcp_shaper = mcp_shaper
         self.server = server
-        self._notifier = messages.notifier()
+        self._notifier = mcp_shaper.notifier()
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Shape tools and their results, and take the secrets out of every other answer of the server."""
@@ -90,33 +90,35 @@ class ShapedServer:
             return await self._read(ctx, call_next)
         if ctx.method not in _TOOLS:
             answer = await call_next(ctx)
-            return self.messages.redaction.clean(answer, ctx.method) if isinstance(answer, dict) else answer
-        session = self.messages.session(ctx.session)
-        if self.messages.refresh(session):
+            return self.mcp_shaper.redaction.clean(answer, ctx.method) if isinstance(answer, dict) else answer
+        session = self.mcp_shaper.session(ctx.session)
+        if self.mcp_shaper.refresh(session):
             await ctx.session.send_tool_list_changed()
         self._notifier.start()
         if ctx.method == "tools/call":
             return await self._call(session, ctx, call_next)
         result = await call_next(ctx)
-        return self.messages.list_result(session, result, self._server_of) if isinstance(result, dict) else result
+        return self.mcp_shaper.list_result(session, result, self._server_of) if isinstance(result, dict) else result
 
     def _server_of(self, tool: str) -> str:  # noqa: ARG002 (a proxy asks by the tool)
         return str(self.server.name)
 
     def _asked_for(self, ctx: ServerRequestContext[Any, Any]) -> str:
-        return self.messages.full_name(str((ctx.params or {}).get("name") or ""), self.server.name)
+        return self.mcp_shaper.full_name(str((ctx.params or {}).get("name") or ""), self.server.name)
 
     async def _read(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Pass a resource or a prompt on without the secrets in it."""
         try:
             result = await call_next(ctx)
         except MCPError as error:
-            raise self.messages.redaction.protocol_error(error, self._asked_for(ctx)) from None
+            raise self.mcp_shaper.redaction.protocol_error(error, self._asked_for(ctx)) from None
         uri = str((ctx.params or {}).get("uri"))
         name = (
-            self._asked_for(ctx) if ctx.method == "prompts/get" else self.messages.resource_name(uri, self.server.name)
+            self._asked_for(ctx)
+            if ctx.method == "prompts/get"
+            else self.mcp_shaper.resource_name(uri, self.server.name)
         )
-        return self.messages.redaction.answer(name, result, uri) if isinstance(result, dict) else result
+        return self.mcp_shaper.redaction.answer(name, result, uri) if isinstance(result, dict) else result
 
     async def _call(self, session: Session, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         params = dict(ctx.params or {})
@@ -124,11 +126,11 @@ class ShapedServer:
         if not isinstance(name, str) or not isinstance(given, dict):
             return await call_next(ctx)
         await self._know(session, name, ctx)
-        if self.messages.is_expand(session, name):
-            return _enveloped(self.messages.expand(session, given), ctx)
-        if self.messages.is_hidden(session, name, self.server.name):
-            return _enveloped(self.messages.unknown_tool(session, name, self.server.name), ctx)
-        asked, options = self.messages.take_options(session, params)
+        if self.mcp_shaper.is_expand(session, name):
+            return _enveloped(self.mcp_shaper.expand(session, given), ctx)
+        if self.mcp_shaper.is_hidden(session, name, self.server.name):
+            return _enveloped(self.mcp_shaper.unknown_tool(session, name, self.server.name), ctx)
+        asked, options = self.mcp_shaper.take_options(session, params)
         if asked is not params:
             ctx = replace(ctx, params=asked)
         notes = CallNotes()
@@ -136,7 +138,7 @@ class ShapedServer:
             with notes, _crashes() as crashes:
                 result = await call_next(ctx)
         except MCPError as error:
-            raise self.messages.redaction.protocol_error(error, self._asked_for(ctx)) from None
+            raise self.mcp_shaper.redaction.protocol_error(error, self._asked_for(ctx)) from None
         except ValidationError:
             raise
         except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form
@@ -145,15 +147,15 @@ class ShapedServer:
             return result
         if result.get("isError") and crashes:
             return _enveloped(self._failed(session, name, crashes[-1], notes.about(), result), ctx)
-        return self.messages.shape_result(session, name, options, result, server=self.server.name, **notes.about())
+        return self.mcp_shaper.shape_answer(session, name, options, result, server=self.server.name, **notes.about())
 
     def _failed(
         self, session: Session, name: str, error: BaseException, about: dict[str, Any], raw: Mapping[str, Any]
     ) -> dict[str, Any]:
         table = session.loaded_config.config.errors
-        debug = self.messages.shaper.plan(self.messages.full_name(name, self.server.name), surface="mcp").debug
+        debug = self.mcp_shaper.shaper.plan(self.mcp_shaper.full_name(name, self.server.name), surface="mcp").debug
         detail = error_from_cause(error, table, debug=debug)
-        return self.messages.error_result(session, name, detail, raw=raw, server=self.server.name, **about)
+        return self.mcp_shaper.error_result(session, name, detail, raw=raw, server=self.server.name, **about)
 
     async def _know(self, session: Session, name: str, ctx: ServerRequestContext[Any, Any]) -> None:
         """Make a tool's schema known even for a client that calls before it lists."""
@@ -167,7 +169,7 @@ class ShapedServer:
             cursor = listing.next_cursor
             if found or cursor is None:
                 wire = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in found]
-                self.messages.list_tools(session, wire, self._server_of)
+                self.mcp_shaper.list_tools(session, wire, self._server_of)
                 return
 
 

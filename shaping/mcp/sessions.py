@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from shaping.clients import KnownClient
     from shaping.learning.record import Recorder
     from shaping.ledger import Ledger
-    from shaping.mcp.messages import MessageShaper, ToolCallOptions
     from shaping.mcp.parts import ResultContext
     from shaping.mcp.result import ShapedResult
+    from shaping.mcp.shaper import MCPShaper, ToolCallOptions
     from shaping.response import Shaped
     from shaping.settings import Config, LoadedConfig, Plan
     from shaping.shaper import Shaper
@@ -265,14 +265,14 @@ class ToolListNotifier:
     `live` lists the sessions that can be notified, each with what sends the notification.
     """
 
-    def __init__(self, messages: MessageShaper, live: Callable[[], Sequence[tuple[Session, Notify]]]) -> None:
-        self._messages = messages
+    def __init__(self, mcp_shaper: MCPShaper, live: Callable[[], Sequence[tuple[Session, Notify]]]) -> None:
+        self._mcp_shaper = mcp_shaper
         self._live = live
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin to look for changes, unless that runs already or nobody wants it."""
-        if self._messages.announces and (self._task is None or self._task.done()):
+        if self._mcp_shaper.announces and (self._task is None or self._task.done()):
             self._task = asyncio.get_running_loop().create_task(self._look())
 
     def close(self) -> None:
@@ -284,7 +284,7 @@ class ToolListNotifier:
         while self._live():
             await asyncio.sleep(LOOK_SECONDS)
             for session, notify in self._live():
-                if self._messages.refresh(session):
+                if self._mcp_shaper.refresh(session):
                     await notify(TOOLS_CHANGED)
 
 

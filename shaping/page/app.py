@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from shaping.mcp.messages import MessageShaper
+    from shaping.mcp.shaper import MCPShaper
 
 _LOOK_SECONDS: Final = 0.5
 _SILENT_LOOKS: Final = 30  # after which a comment is sent, so that a browser that went away is noticed
@@ -59,14 +59,14 @@ def page_routes(find_source: Callable[[], Awaitable[PageSource | None]], token: 
     return [Route("/", guarded(page), methods=["GET"]), Route("/events", guarded(events), methods=["GET"])]
 
 
-def proxy_routes(find_messages: Callable[[], Awaitable[MessageShaper]], token: str) -> list[Route]:
+def proxy_routes(find_mcp_shaper: Callable[[], Awaitable[MCPShaper]], token: str) -> list[Route]:
     """Return the routes of a proxy's page: the user's ledger, and the texts of calls that this process keeps."""
     sources: list[PageSource] = []
 
     async def find() -> PageSource | None:
-        messages = await find_messages()
-        if not sources and (path := ledger_path()) is not None and messages.ledger is not None:
-            shaper = messages.shaper
+        mcp_shaper = await find_mcp_shaper()
+        if not sources and (path := ledger_path()) is not None and mcp_shaper.ledger is not None:
+            shaper = mcp_shaper.shaper
             store = shaper.keeper("mcp").store
             sources.append(PageSource(LedgerDatabase(path), store=store, config=lambda: shaper.loaded_config))
         return sources[0] if sources else None

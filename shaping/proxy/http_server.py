@@ -223,7 +223,7 @@ class HttpServer:
         return Response(status_code=200)
 
     async def _metrics(self, _: Request) -> Response:
-        ledger = None if self._loading.messages is None else self._loading.messages.ledger
+        ledger = None if self._loading.mcp_shaper is None else self._loading.mcp_shaper.ledger
         return Response("" if ledger is None else ledger.metrics(), media_type=CONTENT_TYPE)
 
 

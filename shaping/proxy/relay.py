@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
 
     from shaping.errors import ErrorDetail
-    from shaping.mcp.messages import MessageShaper, ToolCallOptions
     from shaping.mcp.sessions import Session, ToolListNotifier
+    from shaping.mcp.shaper import MCPShaper, ToolCallOptions
     from shaping.proxy.router import Router
     from shaping.proxy.serving import Loading
 
@@ -82,7 +82,7 @@ class Relay:
         self._send = send
         self._owner = owner
         self._client: dict[str, Any] | None = None
-        self._opened: tuple[MessageShaper, Session] | None = None
+        self._opened: tuple[MCPShaper, Session] | None = None
         self._requests: dict[Any, Asked] = {}
         self._cancelled: deque[Any] = deque(maxlen=_MOST_REMEMBERED)
         self._calls_by_task_id: dict[str, Asked] = {}  # those that the server answers later
@@ -132,11 +132,11 @@ class Relay:
             await self._answer(message, asked)
         elif _needs_a_look(message, asked):
             try:
-                messages, _ = await self._open()
+                mcp_shaper, _ = await self._open()
             except UnusableConfigError as problem:
                 await self._refuse(message, asked, problem)
             else:
-                clean = partial(_redacted, message, messages, "" if asked is None else asked.method)
+                clean = partial(_redacted, message, mcp_shaper, "" if asked is None else asked.method)
                 large = len(message.line) > _LARGE
                 cleaned = await asyncio.get_running_loop().run_in_executor(None, clean) if large else clean()
                 if cleaned.method == message.method:
@@ -175,9 +175,9 @@ class Relay:
         """Answer a request that the server will not answer."""
         asked = self._requests.pop(request.id, None)
         if asked is not None and asked.method == "tools/call":
-            messages, session = await self._open()
+            mcp_shaper, session = await self._open()
             server = self.upstream.server_of(asked.name)
-            await self._send(_own(request, messages.error_result(session, asked.name, detail, server=server)))
+            await self._send(_own(request, mcp_shaper.error_result(session, asked.name, detail, server=server)))
             return
         # In a task of its own: whoever calls may be cancelled with the connection while shaping still loads.
         self._running.start(self._send_failure(error(request.id, INTERNAL_ERROR, told(detail), detail.members())))
@@ -185,8 +185,8 @@ class Relay:
     async def _send_failure(self, failure: Message) -> None:
         # The last lines of the server's log stand in it, without secrets; only a usable config says what is private.
         with contextlib.suppress(UnusableConfigError):
-            messages, _ = await self._open()
-            failure = _redacted(failure, messages, "")
+            mcp_shaper, _ = await self._open()
+            failure = _redacted(failure, mcp_shaper, "")
         await self._send(failure)
 
     @property
@@ -213,39 +213,39 @@ class Relay:
             return replace(call, at=0.0)  # it was called long before its result is asked for
         return Asked(method, str(message.params.get(_NAMED.get(method, "name"), "")), modern=_is_modern(message))
 
-    async def _open(self) -> tuple[MessageShaper, Session]:
-        messages = await self._loading.get()
+    async def _open(self) -> tuple[MCPShaper, Session]:
+        mcp_shaper = await self._loading.get()
         if self._opened is None:
-            self._opened = messages, messages.begin(self._client, self._owner)
+            self._opened = mcp_shaper, mcp_shaper.begin(self._client, self._owner)
         return self._opened
 
     async def _call(self, message: Message) -> None:
         try:
-            messages, session = await self._open()
+            mcp_shaper, session = await self._open()
         except UnusableConfigError as problem:
             logger.warning("%s", problem)
             words = {"type": "text", "text": str(problem)}
             await self._send(_own(message, {"content": [words], "isError": True}))
             return
-        self._announce(messages, session)
+        self._announce(mcp_shaper, session)
         name = str(message.params.get("name", ""))
-        if messages.is_expand(session, name):
-            self._running.start(self._expand(message, messages, session))
+        if mcp_shaper.is_expand(session, name):
+            self._running.start(self._expand(message, mcp_shaper, session))
             return
         server = self.upstream.server_of(name)
-        if messages.is_hidden(session, name, server):
-            await self._send(_own(message, messages.unknown_tool(session, name, server)))
+        if mcp_shaper.is_hidden(session, name, server):
+            await self._send(_own(message, mcp_shaper.unknown_tool(session, name, server)))
             return
-        params, options = messages.take_options(session, message.params)
+        params, options = mcp_shaper.take_options(session, message.params)
         if params is not message.params:
             message = write({**message.data, "params": params})
         self._requests[message.id] = Asked("tools/call", name, options, modern=_is_modern(message), at=monotonic())
         await self.upstream.send(message)
 
-    async def _expand(self, message: Message, messages: MessageShaper, session: Session) -> None:
+    async def _expand(self, message: Message, mcp_shaper: MCPShaper, session: Session) -> None:
         arguments = message.params.get("arguments")
         given = arguments if isinstance(arguments, dict) else {}
-        result = await asyncio.get_running_loop().run_in_executor(None, messages.expand, session, given)
+        result = await asyncio.get_running_loop().run_in_executor(None, mcp_shaper.expand, session, given)
         await self._send(_own(message, result))
 
     async def _answer(self, message: Message, asked: Asked) -> None:
@@ -257,52 +257,50 @@ class Relay:
     async def _answer_later(self, message: Message, asked: Asked) -> None:
         took = monotonic() - asked.at
         try:
-            messages, session = await self._open()
+            mcp_shaper, session = await self._open()
         except UnusableConfigError as problem:
             # A list of tools holds nothing private: without it a client would not show its user the reason.
             listed = _changed_members(message, without_secrets) if asked.method == "tools/list" else None
             await self._send(listed or error(message.id, INTERNAL_ERROR, str(problem)))
             return
         if asked.method == "tools/list":
-            self._announce(messages, session)
-        shape = partial(self._shaped, message, asked, messages, session, took)
+            self._announce(mcp_shaper, session)
+        shape = partial(self._shaped, message, asked, mcp_shaper, session, took)
         shaped = await asyncio.get_running_loop().run_in_executor(None, shape)
         await self._send(shaped)
 
-    def _shaped(
-        self, message: Message, asked: Asked, messages: MessageShaper, session: Session, took: float
-    ) -> Message:
+    def _shaped(self, message: Message, asked: Asked, mcp_shaper: MCPShaper, session: Session, took: float) -> Message:
         """Return the message as the client gets it: itself where nothing in it changes."""
         try:
-            shaped = _changed_members(message, messages.redaction.clean, {"result", "error"})
-            shaped = self._shaped_by_method(shaped, asked, messages, session, took)
-            return _without_unread_bytes(message, messages) if shaped is message else shaped
+            shaped = _changed_members(message, mcp_shaper.redaction.clean, {"result", "error"})
+            shaped = self._shaped_by_method(shaped, asked, mcp_shaper, session, took)
+            return _without_unread_bytes(message, mcp_shaper) if shaped is message else shaped
         except Exception as fault:  # noqa: BLE001 (whatever it is, nothing goes out that was not looked at)
             _log_fault("shaping an answer to", asked.method, fault)
             # A list of tools is all that a client can do; any other answer goes no further.
             listed = asked.method == "tools/list"
-            return _redacted(message, messages, asked.method) if listed else _withheld(message)
+            return _redacted(message, mcp_shaper, asked.method) if listed else _withheld(message)
 
     def _shaped_by_method(
-        self, message: Message, asked: Asked, messages: MessageShaper, session: Session, took: float
+        self, message: Message, asked: Asked, mcp_shaper: MCPShaper, session: Session, took: float
     ) -> Message:
         if "error" in message.data:
-            tool = messages.full_name(asked.name, self.upstream.server_of(asked.name))
-            clean = messages.redaction.error(message.data["error"], tool)
+            tool = mcp_shaper.full_name(asked.name, self.upstream.server_of(asked.name))
+            clean = mcp_shaper.redaction.error(message.data["error"], tool)
             return _changed(message, "error", message.data["error"], clean)
         result = message.data.get("result")
         if not isinstance(result, dict):
-            return _changed_members(message, messages.redaction.clean)
+            return _changed_members(message, mcp_shaper.redaction.clean)
         if asked.method == "tools/list":
-            return _changed(message, "result", result, messages.list_result(session, result, self.upstream.server_of))
+            return _changed(message, "result", result, mcp_shaper.list_result(session, result, self.upstream.server_of))
         if asked.method != "tools/call":
-            naming = messages.full_name if asked.method == "prompts/get" else messages.resource_name
+            naming = mcp_shaper.full_name if asked.method == "prompts/get" else mcp_shaper.resource_name
             name = naming(asked.name, self.upstream.server_of(asked.name))
-            return _changed(message, "result", result, messages.redaction.answer(name, result, asked.name))
+            return _changed(message, "result", result, mcp_shaper.redaction.answer(name, result, asked.name))
         self._remember_task(result, asked)
         about = {"duration_ms": round(took * 1000, 3)} if asked.at else {}
         server = self.upstream.server_of(asked.name)
-        shaped = messages.shape_result(session, asked.name, asked.options, result, server=server, **about)
+        shaped = mcp_shaper.shape_answer(session, asked.name, asked.options, result, server=server, **about)
         return message if shaped == result else _changed(message, "result", result, shaped)
 
     def _remember_task(self, result: dict[str, Any], asked: Asked) -> None:
@@ -312,10 +310,10 @@ class Relay:
             while len(self._calls_by_task_id) > _MOST_REMEMBERED:
                 del self._calls_by_task_id[next(iter(self._calls_by_task_id))]
 
-    def _announce(self, messages: MessageShaper, session: Session) -> None:
+    def _announce(self, mcp_shaper: MCPShaper, session: Session) -> None:
         """Notify the client of tools that a new config changes, where the config says so."""
         if self._notifier is None:
-            self._notifier = messages.notifier(lambda: [(session, self._notify)])
+            self._notifier = mcp_shaper.notifier(lambda: [(session, self._notify)])
         self._notifier.start()
 
     async def _notify(self, method: str) -> None:
@@ -336,9 +334,9 @@ def _changed(message: Message, member: str, before: Any, after: Any) -> Message:
     return message if after is before else write({**message.data, member: after})
 
 
-def _redacted(message: Message, messages: MessageShaper, method: str) -> Message:
+def _redacted(message: Message, mcp_shaper: MCPShaper, method: str) -> Message:
     """Return a message that is not shaped, without secrets and private fields; `method` is what it answers."""
-    redaction, own = messages.redaction, message.method or ""
+    redaction, own = mcp_shaper.redaction, message.method or ""
     try:
         if (params := message.data.get("params")) and isinstance(params, dict):
             notifies = own.startswith("notifications/")
@@ -347,25 +345,25 @@ def _redacted(message: Message, messages: MessageShaper, method: str) -> Message
         message = _changed_members(message, redaction.clean, {"result"})
         if (result := message.data.get("result")) is not None:
             message = _changed(message, "result", result, redaction.clean(result, method))
-        return _without_unread_bytes(message, messages)
+        return _without_unread_bytes(message, mcp_shaper)
     except Exception as fault:  # noqa: BLE001 (whatever it is, nothing goes out that was not looked at)
         _log_fault("looking for secrets in a message of", own or method, fault)
         return _withheld(message)
 
 
-def _without_unread_bytes(message: Message, messages: MessageShaper) -> Message:
+def _without_unread_bytes(message: Message, mcp_shaper: MCPShaper) -> Message:
     """Return a message in its own bytes, or written anew where they may say more than was read of them.
 
     Of a member that an object has twice, a parser reads only one; the other was never looked at for secrets.
     """
-    return write(message.data) if messages.redaction.may_hold_back(message.line) else message
+    return write(message.data) if mcp_shaper.redaction.may_hold_back(message.line) else message
 
 
-def _changed_members(message: Message, change: Callable[[Any], Any], besides: Collection[str] = ()) -> Message:
+def _changed_members(message: Message, change: Callable[[Any], Any], except_for: Collection[str] = ()) -> Message:
     """Return a message with a change made to all that it says; itself, and so its own bytes, where it is the same."""
-    data = {name: value for name, value in message.data.items() if name in _MEMBERS or name in besides}
+    data = {name: value for name, value in message.data.items() if name in _MEMBERS}
     own = {name: value for name, value in message.data.items() if name not in data}
-    changed = {name: change(value) for name, value in data.items() if name not in {"jsonrpc", "id", *besides}}
+    changed = {name: change(value) for name, value in data.items() if name not in {"jsonrpc", "id", *except_for}}
     rest = change(own) if own else own
     if rest is own and all(value is data[name] for name, value in changed.items()):
         return message

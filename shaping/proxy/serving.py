@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
     from shaping.ledger import Ledger
-    from shaping.mcp.messages import MessageShaper
+    from shaping.mcp.shaper import MCPShaper
     from shaping.proxy.router import Router
     from shaping.proxy.upstream import Upstream
 
@@ -114,7 +114,7 @@ async def _run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Op
         if signalled.done():
             return 128 + signalled.result()
         code = serving.result() if not serving.cancelled() else 1
-        if loading.messages is None:
+        if loading.mcp_shaper is None:
             await loaded  # a config with problems is told even where the client has left by now
         return code
 
@@ -199,8 +199,8 @@ class Loading:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.messages: MessageShaper | None = None
-        self._loaded: asyncio.Future[MessageShaper] = asyncio.get_running_loop().create_future()
+        self.mcp_shaper: MCPShaper | None = None
+        self._loaded: asyncio.Future[MCPShaper] = asyncio.get_running_loop().create_future()
         self._held: deque[tuple[str, bytes]] = deque(maxlen=_MOST_HELD)
 
     def start(self) -> None:
@@ -208,21 +208,21 @@ class Loading:
         loop = asyncio.get_running_loop()
         threading.Thread(target=self._load, args=(loop,), name="shaping-loading", daemon=True).start()
 
-    async def wait(self) -> MessageShaper:
+    async def wait(self) -> MCPShaper:
         """Wait until everything is loaded; raise what is wrong with the config."""
         return await asyncio.shield(self._loaded)
 
-    async def get(self) -> MessageShaper:
+    async def get(self) -> MCPShaper:
         """Return what answers are shaped by; raise UnusableConfigError where the config still has problems."""
-        if self.messages is not None:
-            return self.messages
+        if self.mcp_shaper is not None:
+            return self.mcp_shaper
         try:
             return await self.wait()
         except Exception as problem:
             if not _is_config_problem(problem):
                 raise
         try:
-            found = await asyncio.get_running_loop().run_in_executor(None, _make_messages, self.options)
+            found = await asyncio.get_running_loop().run_in_executor(None, _make_mcp_shaper, self.options)
         except Exception as problem:
             if _is_config_problem(problem):
                 raise UnusableConfigError(problem) from None
@@ -231,10 +231,10 @@ class Loading:
 
     def log(self, name: str, line: bytes) -> None:
         """Print a line of a server's log with its name before it, as soon as secrets can be taken out of it."""
-        if self.messages is None:
+        if self.mcp_shaper is None:
             self._held.append((name, line))
         else:
-            print_line(name, line, self.messages)
+            print_line(name, line, self.mcp_shaper)
 
     def warn(self, text: str) -> None:
         """Log a text of ours that may quote a server after a colon, as soon as secrets can be taken out of it."""
@@ -242,51 +242,51 @@ class Loading:
 
     def close(self) -> None:
         """Print what is still held, write what is still to be kept, and say what was saved."""
-        if self.messages is None:
+        if self.mcp_shaper is None:
             # Nobody knows what in them is private; our own say why it ended, as the error does that ends it.
             for name, lines in Counter(name for name, _ in self._held if name).items():
                 logger.warning("lines of the log of %s withheld, because the config was not read: %d", name, lines)
             return
         self._flush()
-        if self.messages.recorder is not None:
-            self.messages.recorder.close()
-        if self.messages.ledger is not None:
-            _print_savings(self.messages.ledger)
-        self.messages.shaper.close()
+        if self.mcp_shaper.recorder is not None:
+            self.mcp_shaper.recorder.close()
+        if self.mcp_shaper.ledger is not None:
+            _print_savings(self.mcp_shaper.ledger)
+        self.mcp_shaper.shaper.close()
 
     def _load(self, loop: asyncio.AbstractEventLoop) -> None:
         # Nothing that is imported is garbage, and looking for some takes an eighth of the time.
         gc.disable()
         try:
-            messages = _make_messages(self.options)
+            mcp_shaper = _make_mcp_shaper(self.options)
         except BaseException as problem:  # noqa: BLE001 (whatever it is, whoever waits is told)
             with contextlib.suppress(RuntimeError):  # the client has left already
                 loop.call_soon_threadsafe(self._loaded.set_exception, problem)
             return
         with contextlib.suppress(RuntimeError):  # the client has left already
-            loop.call_soon_threadsafe(lambda: self._loaded.set_result(self._use(messages)))
-        messages.warm_up()
+            loop.call_soon_threadsafe(lambda: self._loaded.set_result(self._use(mcp_shaper)))
+        mcp_shaper.warm_up()
         gc.freeze()
         gc.set_threshold(20_000, 20, 50)
         gc.enable()
 
-    def _use(self, messages: MessageShaper) -> MessageShaper:
+    def _use(self, mcp_shaper: MCPShaper) -> MCPShaper:
         """Set what answers are shaped by, unless another call was first after the config was corrected."""
-        if self.messages is None:
-            self.messages = messages
+        if self.mcp_shaper is None:
+            self.mcp_shaper = mcp_shaper
             self._flush()
-        return self.messages
+        return self.mcp_shaper
 
     def _flush(self) -> None:
-        while self.messages is not None and self._held:
-            print_line(*self._held.popleft(), self.messages)
+        while self.mcp_shaper is not None and self._held:
+            print_line(*self._held.popleft(), self.mcp_shaper)
 
 
-def print_line(name: str, line: bytes, messages: MessageShaper | None = None) -> None:
+def print_line(name: str, line: bytes, mcp_shaper: MCPShaper | None = None) -> None:
     """Print a line of a server's log without its secrets, and without what is private where a config is loaded."""
     text = line.decode(errors="replace").rstrip()
     ours, colon, quoted = ("", "", text) if name else text.partition(": ")
-    quoted = without_secrets(quoted if messages is None else messages.redaction.log_line(name, quoted))
+    quoted = without_secrets(quoted if mcp_shaper is None else mcp_shaper.redaction.log_line(name, quoted))
     if not name:
         logger.warning("%s", f"{ours}{colon}{quoted}")
         return
@@ -300,16 +300,16 @@ def _is_config_problem(problem: BaseException | None) -> bool:
     return isinstance(problem, UnknownProfileError) or hasattr(problem, "problems")
 
 
-def _make_messages(options: Options) -> MessageShaper:
+def _make_mcp_shaper(options: Options) -> MCPShaper:
     """Load shaping by a command line's options."""
-    from shaping.mcp.messages import proxy_messages  # noqa: PLC0415 (loaded on a thread: costs 350 ms)
+    from shaping.mcp.shaper import open_proxy_shaper  # noqa: PLC0415 (loaded on a thread: costs 350 ms)
 
     environ = dict(os.environ) | ({"SHAPING_PROFILE": options.profile} if options.profile else {})
-    messages = proxy_messages(options, environ)
-    profiles = messages.shaper.loaded_config.profiles
+    mcp_shaper = open_proxy_shaper(options, environ)
+    profiles = mcp_shaper.shaper.loaded_config.profiles
     if options.profile is not None and options.profile not in profiles:
         raise UnknownProfileError(f"there is no profile {options.profile!r}; there are {', '.join(profiles)}")
-    return messages
+    return mcp_shaper
 
 
 def _print_savings(ledger: Ledger) -> None:

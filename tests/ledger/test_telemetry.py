@@ -17,8 +17,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from shaping import Shaper, tokens
 from shaping.ledger import Ledger, MeasuredCall
-from shaping.mcp.messages import MessageShaper
 from shaping.mcp.sessions import Session
+from shaping.mcp.shaper import MCPShaper
 
 LONG, SHORT = "a tool sent a lot of words " * 40, "few words"
 
@@ -76,13 +76,13 @@ def test_each_call_is_a_span_below_the_one_that_was_open_when_it_was_made(
 def test_without_an_open_span_a_call_stands_below_the_one_that_the_client_sent(
     exported: tuple[InMemorySpanExporter, InMemoryMetricReader],
 ) -> None:
-    messages = MessageShaper(Shaper({}, watch=False), ledger=Ledger())
-    session = Session(messages.shaper.loaded_config, {"name": "codex", "version": "1"})
+    mcp_shaper = MCPShaper(Shaper({}, watch=False), ledger=Ledger())
+    session = Session(mcp_shaper.shaper.loaded_config, {"name": "codex", "version": "1"})
     sent = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-    _, options = messages.take_options(session, {"arguments": {}, "_meta": sent})
-    messages.shape_result(session, "search", options, {"content": [{"type": "text", "text": LONG}]}, server="")
-    assert messages.ledger is not None
-    messages.ledger.close()
+    _, options = mcp_shaper.take_options(session, {"arguments": {}, "_meta": sent})
+    mcp_shaper.shape_answer(session, "search", options, {"content": [{"type": "text", "text": LONG}]}, server="")
+    assert mcp_shaper.ledger is not None
+    mcp_shaper.ledger.close()
     (span,) = exported[0].get_finished_spans()
     assert span.parent is not None
     assert f"{span.parent.trace_id:032x}-{span.parent.span_id:016x}" in sent["traceparent"]

@@ -212,7 +212,7 @@ async def test_servers_that_are_shaped_in_their_own_process_are_recorded_too(
         messages = shaping.messages
     else:
         shape_server(server)
-        messages = server.middleware[-1].messages
+        messages = server.middleware[-1].mcp_shaper
     async with Client(server) as client:
         await client.list_tools()
         got = await client.call_tool("listing", {"count": 12})

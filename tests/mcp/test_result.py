@@ -13,9 +13,9 @@ from shaping import tokens
 from shaping.cli.demo_server import issues
 from shaping.clients import find_client
 from shaping.mcp import result as module
-from shaping.mcp.messages import MessageShaper, ToolCallOptions
 from shaping.mcp.result import shape_result
 from shaping.mcp.sessions import Session
+from shaping.mcp.shaper import MCPShaper, ToolCallOptions
 from shaping.response import CallContext
 from shaping.shaper import Shaper
 
@@ -483,16 +483,15 @@ def test_an_error_whose_data_adds_to_it_keeps_the_data(shaper: Shaper) -> None:
 
 def test_our_tool_answers_sql_over_what_was_left_out() -> None:
     shaper = Shaper({"global": {"max_tokens": 200}}, expandable=True)
-    messages = MessageShaper(shaper, relay=True)
+    mcp_shaper = MCPShaper(shaper, relay=True)
     session = Session(shaper.loaded_config, {"name": "x", "version": "1"})
     rows = {"items": [{"id": number, "state": "open" if number % 3 else "closed"} for number in range(90)]}
-    cut = messages.shape_result(session, "list", ToolCallOptions(), {"content": [text(rows)]}, server="")["content"][0][
-        "text"
-    ]
+    answer = mcp_shaper.shape_answer(session, "list", ToolCallOptions(), {"content": [text(rows)]}, server="")
+    cut = answer["content"][0]["text"]
     ref = re.search(r"ref=(r_\w+)", cut)
     assert ref is not None
     query = "SELECT count(*) AS n FROM items WHERE state = 'closed'"
-    answer = messages.expand(session, {"ref": ref[1], "sql": query})
+    answer = mcp_shaper.expand(session, {"ref": ref[1], "sql": query})
     assert "30" in answer["content"][0]["text"]
     shaper.close()
 

@@ -15,8 +15,8 @@ import orjson
 import pytest
 
 from shaping.ledger import Ledger, LedgerDatabase
-from shaping.mcp.messages import MessageShaper, ToolCallOptions
 from shaping.mcp.sessions import Session
+from shaping.mcp.shaper import MCPShaper, ToolCallOptions
 from shaping.shaper import Shaper
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -34,12 +34,12 @@ class Home:
         shaper = Shaper(config, expandable=True, environ=self.environ)
         shaper.keeper("command")  # the store that `shaping ui` reads
         ledger = Ledger(LedgerDatabase(self.ledger))
-        messages = MessageShaper(shaper, relay=True, ledger=ledger)
+        mcp_shaper = MCPShaper(shaper, relay=True, ledger=ledger)
         session = Session(shaper.loaded_config, {"name": "claude-code", "version": "2.0"})
         result = {
             "content": [{"type": "text", "text": value if isinstance(value, str) else orjson.dumps(value).decode()}]
         }
-        messages.shape_result(session, tool, ToolCallOptions(), result, server=server)
+        mcp_shaper.shape_answer(session, tool, ToolCallOptions(), result, server=server)
         ledger.close(30)
         shaper.close()
 

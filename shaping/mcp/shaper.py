@@ -76,7 +76,7 @@ class ToolCallOptions:
 _NO_OPTIONS = ToolCallOptions()
 
 
-class MessageShaper:
+class MCPShaper:
     """A shaper's MCP side; surfaces only move messages between it and their framework.
 
     `relay` is for a proxy, which sends text alone to clients that run no programs over results. `ledger` is told what
@@ -226,7 +226,7 @@ class MessageShaper:
             {key: str(said[key]) for key in ("traceparent", "tracestate") if key in said} or None,
         )
 
-    def shape_result(
+    def shape_answer(
         self,
         session: Session,
         tool: str,
@@ -306,38 +306,40 @@ class MessageShaper:
         }
 
     def _context(
-        self, session: Session, tool: str, options: ToolCallOptions, server: str, **about: Any
+        self,
+        session: Session,
+        tool: str,
+        options: ToolCallOptions,
+        server: str,
+        warnings: Sequence[Warned] = (),
+        **about: Any,
     ) -> ResultContext:
-        plan, warnings = self._plan(self.shaper.loaded_config, tool, options, server)
+        plan, wrong = self._plan(self.shaper.loaded_config, tool, options, server)
         if plan.overflow == "auto":
             plan = replace(plan, overflow="file" if self.local and session.known.files else "ref")
-        client = session.known
         entry = session.tools.get(tool)
         if entry is None:
-            entry = unlisted_entry(plan, client, relay=self.relay)
+            entry = unlisted_entry(plan, session.known, relay=self.relay)
             # A client that was told of the tool elsewhere may check the structured content, or hand it to an app.
             entry = replace(entry, whole_structure=self.relay and not entry.forced)
-        begun = None
+        advertised_plan = None
         edited = session.loaded_config is not self.shaper.loaded_config and options.request is None
         if edited and entry.advertised is not None:
-            begun = _as_advertised(plan, self._plan(session.loaded_config, tool, options, server)[0])
-            if begun is not None and not _fits(session, entry, plan):
-                plan, begun = begun, None
+            advertised_plan = _as_advertised(plan, self._plan(session.loaded_config, tool, options, server)[0])
+            if advertised_plan is not None and not _fits(session, entry, plan):
+                plan, advertised_plan = advertised_plan, None
         return ResultContext(
             tool,
             plan,
             entry,
-            client,
-            begun,
+            session.known,
+            advertised_plan=advertised_plan,
             marked=not self.relay,
             arguments=session.arguments,
             tools=session.tools,
             expand_name=session.expand_name,
             call=CallContext(
-                if_none_match=options.if_none_match,
-                owner=session.owner,
-                warnings=(*about.pop("warnings", ()), *warnings),
-                **about,
+                if_none_match=options.if_none_match, owner=session.owner, warnings=(*warnings, *wrong), **about
             ),
         )
 
@@ -350,20 +352,20 @@ class MessageShaper:
         )
 
 
-def open_messages(
+def open_mcp_shaper(
     config: str | PathLike[str] | Mapping[str, Any] | None = None,
     *,
     shaper: Shaper | None = None,
     expand: bool = True,
     **choices: Any,
-) -> MessageShaper:
+) -> MCPShaper:
     """Make the MCP side of a shaper, which enters what it saves into the user's ledger."""
     shaper = shaper or Shaper(config, expandable=expand)
     ledger = open_ledger(tokenizer=shaper.loaded_config.config.tokenizer)
-    return MessageShaper(shaper, expand=expand, ledger=ledger, **choices)
+    return MCPShaper(shaper, expand=expand, ledger=ledger, **choices)
 
 
-def proxy_messages(options: Options, environ: Mapping[str, str]) -> MessageShaper:
+def open_proxy_shaper(options: Options, environ: Mapping[str, str]) -> MCPShaper:
     """Make the MCP side of a proxy by a command line's options."""
     shaper = Shaper(options.config, expandable=options.expand, environ=environ)
     # A command's store is a file of the user's, which another connection and `shaping expand` find.
@@ -373,7 +375,7 @@ def proxy_messages(options: Options, environ: Mapping[str, str]) -> MessageShape
         from shaping.learning import drift, record  # noqa: PLC0415 (only where calls are recorded: costs 50 ms)
 
         recorder = record.Recorder(options.record, watch=drift.DriftWatch(shaper))
-    return open_messages(shaper=shaper, expand=options.expand, relay=True, local=options.for_user, recorder=recorder)
+    return open_mcp_shaper(shaper=shaper, expand=options.expand, relay=True, local=options.for_user, recorder=recorder)
 
 
 def prewarm(tokenizer: str, *, schemas: bool) -> threading.Thread:
@@ -394,12 +396,12 @@ def prewarm(tokenizer: str, *, schemas: bool) -> threading.Thread:
     return thread
 
 
-def _as_advertised(plan: Plan, begun: Plan) -> Plan | None:
+def _as_advertised(plan: Plan, earlier: Plan) -> Plan | None:
     """Return the plan of now with the fields that a session's schemas promise; None where that would let out more."""
-    if plan.private_paths != begun.private_paths:
+    if plan.private_paths != earlier.private_paths:
         # What must not leave outranks what was promised.
         return None
-    return replace(plan, fields=begun.fields, error_fields=begun.error_fields, dialect=begun.dialect)
+    return replace(plan, fields=earlier.fields, error_fields=earlier.error_fields, dialect=earlier.dialect)
 
 
 def _fits(session: Session, entry: ToolEntry, plan: Plan) -> bool:
