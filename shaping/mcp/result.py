@@ -88,7 +88,7 @@ def shape_result(
     relay: bool = False,
     call: CallContext = _NO_CONTEXT,
 ) -> dict[str, Any]:
-    """Do what `Shaper.shape_result` says, as if the tool had been advertised to the client with the projected schema."""
+    """Do what `Shaper.shape_result` says, as if the tool had been advertised with its projected schema."""
     plan, warnings = shaper.choose(tool, surface="mcp", profile=profile, default_profile=default_profile)
     known = find_client(client)
     entry = unlisted_entry(plan, known, channels=channels, schema=schema, relay=relay)

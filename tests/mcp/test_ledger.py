@@ -209,16 +209,16 @@ async def test_servers_that_are_shaped_in_their_own_process_are_recorded_too(
     if kind == "fastmcp":
         shaping = ShapingMiddleware()
         server.add_middleware(shaping)
-        messages = shaping.messages
+        mcp_shaper = shaping.mcp_shaper
     else:
         shape_server(server)
-        messages = server.middleware[-1].mcp_shaper
+        mcp_shaper = server.middleware[-1].mcp_shaper
     async with Client(server) as client:
         await client.list_tools()
         got = await client.call_tool("listing", {"count": 12})
         failed = await client.call_tool("broken", {}, raise_on_error=False)
-    assert messages.ledger is not None
-    messages.ledger.close()
+    assert mcp_shaper.ledger is not None
+    mcp_shaper.ledger.close()
     called = {entry.tool: entry for entry in calls(tmp_path)}
     assert called["listing"].after == exact(text_of(got)) < called["listing"].before
     assert called["broken"].after == exact(text_of(failed))
