@@ -15,7 +15,7 @@ from shaping.parsers import EXACT, parse, parse_if_cheaper
 from shaping.paths.rules import after, fits_key, rule
 from shaping.paths.selection import misses
 from shaping.redaction import redact, scrub
-from shaping.response import NOTHING, StepNotes, Warned
+from shaping.response import NOTHING, StepNotes, Warned, counted
 from shaping.values import open_carefully, plain_json, to_plain
 from shaping.values.opening import OneShotError
 
@@ -179,7 +179,7 @@ def select_fields(value: Any, fields: FieldPlan | None) -> tuple[Any, StepNotes]
         return value, NOTHING
     unreadable: list[Unreadable] = []
     kept = fields.apply(value, unreadable)
-    warnings = list(map(_warning, unreadable))
+    warnings = [_warning(unreadable)] if unreadable else []
     if fields.include and value and _is_bare(kept):
         named = ", ".join(map(str, fields.include[:3]))
         warnings.append(Warned("NO_SUCH_FIELD", f"include_only names nothing that this answer has ({named})"))
@@ -204,10 +204,12 @@ def select_then_open(raw: Any, fields: FieldPlan, plan: Plan) -> tuple[Any, Step
     return value, notes._replace(original=None, warnings=(*notes.warnings, *said.warnings))
 
 
-def _warning(text: Unreadable) -> Warned:
-    done = "it is withheld" if text.withheld else "it goes out as it is"
-    message = f"a text names the field {text.name!r} and cannot be read as data; {done}"
-    return Warned("UNREADABLE_TEXT", message, text.path)
+def _warning(texts: list[Unreadable]) -> Warned:
+    """Warn once of all texts that a rule could not be applied to: a line for each could be dearer than the answer."""
+    first = texts[0]
+    done = "withheld" if first.withheld else "kept"
+    message = f"{counted(len(texts), 'text')} {done} that may hold {first.name!r} and cannot be read as data"
+    return Warned("UNREADABLE_TEXT", message, first.path if len(texts) == 1 else None)
 
 
 def unmatched(value: Any, paths: Collection[str], private: FieldPlan | None = None) -> list[Warned]:

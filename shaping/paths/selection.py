@@ -46,6 +46,12 @@ def _once(steps: Rest) -> Rest:
 
 def matches(value: Json, steps: Rest) -> Iterator[Json]:
     """Yield every match in the order of the data, each place once, however many ways lead to it."""
+    if not any(isinstance(step, Deep) for step in steps):  # one way leads to each place
+        nodes: Iterable[Json] = [value]
+        for step in steps:
+            nodes = _below(nodes, step)
+        yield from nodes
+        return
     todo: list[tuple[Json, frozenset[Rest]]] = [(value, frozenset((_once(steps),)))]
     while todo:
         here, rests = todo.pop()

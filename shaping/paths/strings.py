@@ -47,6 +47,7 @@ _LOOK_BASE64 = 1024  # characters by which binary data is known
 _URL_SAFE = str.maketrans("-_", "+/")
 _START = re.compile(r"[\[{(\"]")
 _LINE_START = re.compile(r"^[\[{(\"]", re.MULTILINE)
+_CELLS = re.compile(r"[|,;\t]| {2,}")
 _NO_WORD = re.compile(r"[\W_]*")
 _BLANK = re.compile(r"[\s\ufeff]*")
 # A run of backslashes is tried at its start only: tried at each of them, a long one would take minutes.
@@ -164,13 +165,13 @@ class StringFilter:
 
     def _is_worth_a_look(self, text: str) -> bool:
         """Return whether a string inside data may hold data, or a field that must not leave."""
-        if "{" in text or "[" in text:
-            return True
-        return self.withhold and (len(text) >= _SHORTEST_BASE64 or not text.isalnum())
+        if self.withhold:
+            return len(text) >= _SHORTEST_BASE64 or not text.isalnum()
+        return "{" in text and ('"' in text or "'" in text)  # a URL template has no quotes, and no members
 
     def _text(self, text: str, state: State, keys: Keys, *, top: bool) -> str:
-        names = _named(state.exclude)
-        if not (state.partial or _first_hit([text], names)):
+        names, guarded = _named(state.exclude), isinstance(state, Private)
+        if not (state.partial or (_first_hit([text], names) if guarded else _names_one(text, names))):
             return text
         documents = list(_data_in(text))
         # A header may be one document, and each row another.
@@ -184,16 +185,20 @@ class StringFilter:
             end = found.end
         prose.append(text[end:])
         new = "".join([*out, prose[-1]])
-        # A field that is excluded at any depth and still stands there is spelt in a way that no parser undid.
-        hit = _first_hit(prose, names) or _first_hit([new], _named(_deep(state)))
-        if hit is None or (
-            not top and _NO_WORD.fullmatch(dict(names)[hit].sub("", text, count=1))
-        ):  # a bare name holds nothing
+        if not guarded:  # only a text that would have been data is worth a word: prose may name any field
+            hit = next(filter(None, (_unread_field(piece, names, top=top) for piece in prose)), None)
+        else:
+            # A field that is excluded at any depth and still stands there is spelt in a way that no parser undid.
+            hit = _first_hit(prose, names) or _first_hit([new], _named(_deep(state)))
+            if hit and not top and _NO_WORD.fullmatch(dict(names)[hit].sub("", text, count=1)):
+                hit = None  # a bare name holds nothing
+        if hit is None:
             return text if new == text else new
         self.notes.append(Unreadable(str(Path(self._place(keys).steps)), hit, self.withhold))
         if not self.withhold:
             return text if new == text else new
-        return (WITHHELD if top else WITHHELD_INSIDE).format(hit)
+        # One mark of an answer tells what happened; a longer one in every row could be dearer than what it stands for.
+        return WITHHELD.format(hit) if top else HELD if len(self.notes) > 1 else WITHHELD_INSIDE.format(hit)
 
     def _filtered(self, found: Found, value: Any, state: State, keys: Keys, text: str) -> str:
         if type(value) is str:
@@ -400,6 +405,26 @@ def _first_hit(texts: list[str], names: Names) -> str | None:
         for label, pattern in names:
             if pattern.search(plain):
                 return label
+    return None
+
+
+def _names_one(text: str, names: Names) -> bool:
+    return any(pattern.search(text) for _, pattern in names)
+
+
+def _unread_field(text: str, names: Names, *, top: bool) -> str | None:
+    """Return the first field that is a key in data that no parser could read: cut JSON, and at the top lines too."""
+    first, second = [*text.strip().split("\n", 2), "", ""][:2]
+    cells, below = _CELLS.split(first), _CELLS.split(second)
+    is_table = top and len(cells) == len(below) > 1
+    for label, pattern in names:
+        name = f"(?i:{pattern.pattern})"
+        if first[:1] in {"{", "["} and re.search(rf"{name}[\\\"']{{1,3}}\s*:", text):
+            return label
+        if top and second and re.search(rf"(?m)^[ \t-]*{name}[ \t]*[:=]", text):
+            return label
+        if is_table and any(re.fullmatch(rf"\W*{name}\W*", cell) for cell in cells):
+            return label
     return None
 
 

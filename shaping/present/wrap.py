@@ -135,7 +135,7 @@ SMALL = 128
 # Measured: a text this much shorter than compact JSON never has more tokens.
 _SHORTER = 0.9
 # Members of a lean envelope that can be told in lines below the data instead.
-_SAID: Final = frozenset({"REDACTED", "NO_SUCH_FIELD", TOOL_WARNING})
+_SAID: Final = frozenset({"REDACTED", "NO_SUCH_FIELD", "UNREADABLE_TEXT", TOOL_WARNING})
 _IN_LINES: Final = frozenset({"data", "warnings", "omissions", "ref", "truncated", "shown", "cursor"})
 _MARKED: Final = re.compile(f'"?{MARK}(-?\\d+){MARK}"?')
 
@@ -165,8 +165,8 @@ def write(response: Presented) -> tuple[str, str]:
 def _with_lines(response: Presented) -> tuple[str, str]:
     """Write the data in its own form, and what an envelope would say about it in lines below.
 
-    Nothing is said of redacted values: the marks in their places say it. Of fields that there are none of, the notice
-    says it.
+    Nothing is said of redacted values and withheld texts: the marks in their places say it. Of fields that there are
+    none of, the notice says it; a text that an excluded field may stand in is in the log.
     """
     text, encoding = _write_numbers(response.value["data"], response)
     text = _with_absent(response, text, encoding, only_data=True)

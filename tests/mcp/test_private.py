@@ -144,6 +144,52 @@ def test_a_text_in_which_an_excluded_field_may_stand_goes_out_with_a_warning() -
     assert [warned.code for warned in shaped.warnings] == ["UNREADABLE_TEXT"]
 
 
+GITHUB = [
+    {
+        "id": number,
+        "name": f"issue {number}",
+        "labels_url": "https://api.example.com/repos/a/b/issues/1/labels{/name}",
+        "archive_url": "https://api.example.com/repos/a/b/{archive_format}{/ref}?id={id}&name='x'",
+        "title": "The name, and the id: both are wrong",
+        "body": (
+            "The `name` is 'x'. Steps:\n\n- name: build\n  id: 7\n\n| id | name |\n|----|----|\n| 1 | a |\n\n"
+            '```json\n{"id": 1, ...}\n```\n[see](https://x.example/{id}) the "name": it is {"id"...'
+        ),
+        "html": "<!-- name: x --> {name} [id]",
+    }
+    for number in range(10)
+]
+
+
+@pytest.mark.parametrize("profile", ["standard", "minimal"])
+def test_urls_and_prose_that_name_an_excluded_field_are_not_warned_of(profile: str) -> None:
+    plain = {"tool_overrides": {"t": {"profile": profile}}}
+    config = {"tool_overrides": {"t": {"profile": profile, "exclude_fields": ["**.id", "**.name"]}}}
+    for value in (GITHUB, 'Give the name, please.\nThen the id of it, as "id": that is all.'):
+        shaped = Shaper(config).shape(value, tool="t")
+        assert shaped.warnings == ()
+        sent = json.dumps(value) if value is GITHUB else value
+        result = {"content": [{"type": "text", "text": sent}]}
+        assert "UNREADABLE" not in json.dumps(Shaper(config).shape_result(result, tool="t"))
+    kept = [{key: item for key, item in row.items() if key not in {"id", "name"}} for row in GITHUB]
+    assert Shaper(config).shape(GITHUB, tool="t").data == Shaper(plain).shape(kept, tool="t").data
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['[{"id": 1, "email": "ann@', "id: 1\nemail: a@example.com\n  x: [\n }", "id | email\n1 | a@example.com\n??? | |"],
+)
+def test_data_that_cannot_be_read_is_warned_of_once_and_never_dearer(text: str) -> None:
+    shaper = Shaper({"tool_overrides": {"users": {"exclude_fields": ["email"], "parse": []}}})
+    shaped = shaper.shape(text, tool="users")
+    message = "1 text kept that may hold 'email' and cannot be read as data"
+    assert [(warned.code, warned.message) for warned in shaped.warnings] == [("UNREADABLE_TEXT", message)]
+    assert shaped.text == text
+    deep = Shaper({"tool_overrides": {"users": {"exclude_fields": ["**.email"]}}})
+    inside = deep.shape([{"raw": '{"email": "ann@', "n": one} for one in range(30)], tool="users")
+    assert [warned.message for warned in inside.warnings] == [message.replace("1 text", "30 texts")]
+
+
 def test_what_is_left_out_of_a_string_is_told() -> None:
     shaper = Shaper({"tool_overrides": {"users": {"exclude_fields": ["raw.email"]}}})
     shaped = shaper.shape({"id": 1, "raw": '{"email": "x", "name": "Ann"}'}, tool="users")
