@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
     from shaping.parsers import Parsed
     from shaping.settings import Overrides, Plan, Surface
-    from shaping.settings.model import Channels
+    from shaping.settings.plan import Channels
     from shaping.store import Store
     from shaping.store.expand import Recalled
 

@@ -11,6 +11,7 @@ import orjson
 from shaping.budget.lines import Cutter, CutText, NumberedLines
 from shaping.cleaning import replaced, unmatched
 from shaping.cleaning.call import clean_envelope
+from shaping.commands.failure import error_of, not_started
 from shaping.commands.output import (
     BARE,
     FULL,
@@ -24,7 +25,7 @@ from shaping.commands.output import (
     fits,
     protected_text,
 )
-from shaping.commands.process import OURS, error_of, not_started
+from shaping.commands.process import OURS
 from shaping.commands.storage import OutputStore, PartWriter, StoredOutput
 from shaping.envelope import Envelope, command_envelope, exit_code_for, read_wire, recognise
 from shaping.errors.detail import scrub_value

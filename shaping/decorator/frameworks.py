@@ -16,7 +16,7 @@ from shaping.values.opening import is_data
 
 if TYPE_CHECKING:
     from shaping.decorator import DecoratedCall, DecoratedTool
-    from shaping.settings.model import Channels
+    from shaping.settings.plan import Channels
 
 logger = logging.getLogger("shaping")
 Framework: TypeAlias = Literal["fastmcp", "sdk", "claude", "agents"]

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from shaping.mcp.reading import DataPart, ResultData
     from shaping.response import Shaped
     from shaping.settings import Plan
-    from shaping.settings.model import Channels
+    from shaping.settings.plan import Channels
     from shaping.shaper import Shaper
 
 logger = logging.getLogger("shaping")

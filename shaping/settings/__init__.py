@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from shaping.settings.files import bundled
 from shaping.settings.jsonc import ConfigError
+from shaping.settings.loading import LoadedConfig, load
 from shaping.settings.plan import Overrides, Plan, Redact, Surface
+from shaping.settings.resolve import ResolvedChoice
 
 if TYPE_CHECKING:
-    from shaping.settings.loading import LoadedConfig, load
     from shaping.settings.model import Config, StoreConfig
-    from shaping.settings.resolve import ResolvedChoice
 
 __all__ = [
     "Config",
@@ -28,17 +28,9 @@ __all__ = [
     "load",
 ]
 
-# The model and its users are slow to import: loading the first config pays for that, not `import shaping`.
-_LATER = {
-    "ResolvedChoice": "resolve",
-    "Config": "model",
-    "LoadedConfig": "loading",
-    "StoreConfig": "model",
-    "load": "loading",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    # The model is slow to import: a command with the bundled config does without it.
+    if name not in ("Config", "StoreConfig"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    return getattr(import_module(f"{__name__}.model"), name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from importlib.util import find_spec
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,9 @@ from shaping.errors import registry
 from shaping.settings import model
 from shaping.settings.jsonc import ConfigDocument, ConfigProblem, Keys, one_of, suggestion_for
 from shaping.settings.model import ConfigFile, Profile
-from shaping.settings.plan import LIMITS
+from shaping.settings.plan import LIMITS, Overrides
 from shaping.settings.resolve import is_pattern, overlap
-from shaping.settings.sources import ConfigSection, Profiles, Sources
+from shaping.settings.sources import THE_CALL, ConfigSection, Profiles, Sources
 from shaping.tokens.counters import is_known, tokenizers
 
 if TYPE_CHECKING:
@@ -47,6 +48,13 @@ def validate(document: ConfigDocument, kind: type[BaseModel]) -> list[ConfigProb
         found = [_problem(document, kind, details) for details in error.errors(include_url=False)]
         return sorted(found, key=lambda problem: problem.line or 0)
     return []
+
+
+def request_problems(request: Overrides) -> list[ConfigProblem]:
+    """Find what one call asks for that there is not."""
+    choices = {name: value for name, value in asdict(request).items() if value is not None}
+    document = ConfigDocument(THE_CALL, choices)
+    return [*validate(document, model.Request), *missing_encoder(document, ())]
 
 
 def _problem(document: ConfigDocument, kind: type[BaseModel], details: ErrorDetails) -> ConfigProblem:

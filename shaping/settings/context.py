@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from shaping.redaction import scrub
 from shaping.response import TOOL_WARNING, Warned
 from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, short_name, suggestion_for
+from shaping.settings.live import LiveConfig, shared
 from shaping.settings.plan import Overrides
 
 if TYPE_CHECKING:
     from os import PathLike
 
     from shaping.settings import LoadedConfig, Plan, Surface
-    from shaping.settings.live import LiveConfig
 
 logger = logging.getLogger("shaping")
 
@@ -290,8 +290,6 @@ def _problem(problem: ConfigError) -> Warned:
 
 def _live(config: str | PathLike[str] | Mapping[str, Any] | None, environ: Mapping[str, str]) -> LiveConfig:
     """Find the live config: a mapping is its own, a path must be good now, a search falls back with a warning."""
-    from shaping.settings.live import LiveConfig, shared  # noqa: PLC0415 (only what has a config pays for its model)
-
     if isinstance(config, Mapping):
         try:
             return LiveConfig(config, environ=environ, strict=True)

@@ -7,21 +7,21 @@ import json
 import logging
 import os
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from shaping import settings
 from shaping.paths import PathError
-from shaping.settings.check import check, missing_encoder, validate
 from shaping.settings.files import is_allowed, is_present, stays_inside, user_directory
-from shaping.settings.jsonc import ConfigDocument, ConfigError, ConfigProblem, one_of, suggestion_for
-from shaping.settings.model import Config, Request, StoreConfig
+from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, suggestion_for
 from shaping.settings.plan import Overrides, Plan, PlanRequest, Surface, compile_plan
 from shaping.settings.resolve import ResolvedChoice, resolve
 from shaping.settings.sources import (
+    THE_CALL,
     ConfigSection,
     Given,
     Sources,
@@ -32,7 +32,10 @@ from shaping.settings.sources import (
     read_sources,
 )
 
-_THE_CALL = "the call"
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from shaping.settings.model import Config, StoreConfig
 
 
 def check_request(call: PlanRequest, profiles: Collection[str]) -> None:
@@ -40,17 +43,17 @@ def check_request(call: PlanRequest, profiles: Collection[str]) -> None:
     problems = []
     for profile in {call.profile, call.default_profile} - {None, *profiles}:
         suggestion = suggestion_for(str(profile), profiles)
-        problems.append(ConfigProblem(_THE_CALL, "$.profile", None, profile, one_of(profiles), suggestion))
+        problems.append(ConfigProblem(THE_CALL, "$.profile", None, profile, one_of(profiles), suggestion))
     if call.request is not None:
-        problems += _request_problems(call.request)
+        problems += _checks().request_problems(call.request)
     if problems:
         raise ConfigError(problems)
 
 
-def _request_problems(request: Overrides) -> list[ConfigProblem]:
-    choices = {name: value for name, value in asdict(request).items() if value is not None}
-    document = ConfigDocument(_THE_CALL, choices)
-    return [*validate(document, Request), *missing_encoder(document, ())]
+def _checks() -> ModuleType:
+    from shaping.settings import check  # noqa: PLC0415 (the bundled config alone needs no check: costs 60 ms)
+
+    return check
 
 
 Key: TypeAlias = "tuple[str, str | None, str | None, Surface, Overrides | None, str | None]"
@@ -87,7 +90,7 @@ class LoadedConfig:
     @cached_property
     def config(self) -> Config:
         """The merged config as a model, which costs a command 20 ms to build."""
-        return Config.model_validate(self.merged)
+        return settings.Config.model_validate(self.merged)
 
     @property
     def profiles(self) -> tuple[str, ...]:
@@ -118,7 +121,7 @@ class LoadedConfig:
         """Return what is left of a request without the choices that there are not."""
         if request is None:
             return None
-        wrong = {problem.path.removeprefix("$.").split("[")[0] for problem in _request_problems(request)}
+        wrong = {problem.path.removeprefix("$.").split("[")[0] for problem in _checks().request_problems(request)}
         return replace(request, **dict.fromkeys(wrong))
 
     def store_for(self, surface: Surface) -> StoreConfig:
@@ -226,10 +229,12 @@ def _compiled(sources: Sources, warnings: tuple[ConfigProblem, ...]) -> LoadedCo
 
 def _check_or_raise(sources: Sources) -> tuple[ConfigProblem, ...]:
     """Return the warnings about sources that have no problems; raise ConfigError for any others."""
-    problems, warnings = check(sources)
+    if not (sources.configs[1:] or sources.unreadable):
+        return ()
+    problems, warnings = _checks().check(sources)
     if problems:
         raise ConfigError(problems)
-    return warnings
+    return tuple(warnings)
 
 
 def _narrowed(found: Sources, users: Sources) -> tuple[Sources, ConfigProblem | None]:

@@ -25,6 +25,17 @@ from shaping.errors.codes import ExitTable
 from shaping.parsers import Format
 from shaping.paths import PathError, compile_fields, parse
 from shaping.response import Dialect
+from shaping.settings.plan import (
+    Channels,
+    Encoding,
+    EnvelopeMember,
+    NoiseRule,
+    OmissionsMode,
+    OnUnreadable,
+    Overflow,
+    StoreKind,
+    ToolsChanged,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,20 +119,6 @@ ToolPattern: TypeAlias = Annotated[str, AfterValidator(_tool_pattern)]
 ExceptionName: TypeAlias = Annotated[str, AfterValidator(_exception_name)]
 ExitStatus: TypeAlias = Annotated[str, AfterValidator(_exit_status)]
 
-
-NoiseRule: TypeAlias = Literal["links", "opaque", "bulk", "boilerplate", "repeats", "constants"]
-Encoding: TypeAlias = Literal["auto", "json", "table", "markdown", "csv", "toon"]
-Channels: TypeAlias = Literal["auto", "both", "text", "structured"]
-OmissionsMode: TypeAlias = Literal["none", "line", "list", "full"]
-ToolsChanged: TypeAlias = Literal["keep", "announce"]
-Overflow: TypeAlias = Literal["ref", "file", "auto"]
-OnUnreadable: TypeAlias = Literal["withhold", "pass"]
-StoreKind: TypeAlias = Literal["memory", "sqlite", "redis"]
-EnvelopeMember: TypeAlias = Literal[
-    "error", "warnings", "upgrade_hints", "request_id", "session_id", "duration_ms", "tier", "tool_id", "tool_version",
-    "capabilities", "schema_version", "estimated_tokens", "etag", "not_modified", "truncated", "cursor", "ref",
-    "config_hash", "timings", "plan",
-]  # fmt: skip
 
 # A key that is left out is None; a null that is written out is a mistake, except as a limit.
 NotNull: TypeAlias = Annotated[T | None, BeforeValidator(refuse_null)]

@@ -14,7 +14,6 @@ from shaping.values.opening import open_closed, open_value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from shaping.settings.model import Channels, Encoding, OmissionsMode, Overflow
     from shaping.settings.resolve import ResolvedChoice
 
 
@@ -36,6 +35,19 @@ def field_plans(choices: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
 
 
 Surface: TypeAlias = Literal["python", "mcp", "command"]
+NoiseRule: TypeAlias = Literal["links", "opaque", "bulk", "boilerplate", "repeats", "constants"]
+Encoding: TypeAlias = Literal["auto", "json", "table", "markdown", "csv", "toon"]
+Channels: TypeAlias = Literal["auto", "both", "text", "structured"]
+OmissionsMode: TypeAlias = Literal["none", "line", "list", "full"]
+ToolsChanged: TypeAlias = Literal["keep", "announce"]
+Overflow: TypeAlias = Literal["ref", "file", "auto"]
+OnUnreadable: TypeAlias = Literal["withhold", "pass"]
+StoreKind: TypeAlias = Literal["memory", "sqlite", "redis"]
+EnvelopeMember: TypeAlias = Literal[
+    "error", "warnings", "upgrade_hints", "request_id", "session_id", "duration_ms", "tier", "tool_id", "tool_version",
+    "capabilities", "schema_version", "estimated_tokens", "etag", "not_modified", "truncated", "cursor", "ref",
+    "config_hash", "timings", "plan",
+]  # fmt: skip
 LIMITS = frozenset({"max_tokens", "max_items", "max_string"})
 
 

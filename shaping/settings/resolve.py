@@ -17,8 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from shaping.parsers import FORMATS
-from shaping.settings.model import EnvelopeMember, NoiseRule
-from shaping.settings.plan import LIMITS, Overrides, PlanRequest, Redact
+from shaping.settings.plan import LIMITS, EnvelopeMember, NoiseRule, Overrides, PlanRequest, Redact
 from shaping.settings.sources import ConfigSection, Origin, Profiles
 
 if TYPE_CHECKING:

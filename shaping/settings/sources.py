@@ -22,7 +22,6 @@ from shaping.settings.jsonc import (
     short_name,
     suggestion_for,
 )
-from shaping.settings.model import Profile
 from shaping.settings.plan import LIMITS, Surface
 
 
@@ -149,6 +148,8 @@ def read_profile_files(config: Path, problems: list[ConfigProblem]) -> Iterator[
 
 def is_profile(document: ConfigDocument) -> bool:
     """Return whether a document is a profile: other programs keep JSON files in directories called profiles, too."""
+    from shaping.settings.model import Profile  # noqa: PLC0415 (a command without such files does without the model)
+
     known = {field.alias or name for name, field in Profile.model_fields.items()}
     # One that is nearly a profile's key was meant to be one.
     return not document.data or any(suggestion_for(key, known, least=_ALMOST) for key in document.data)
@@ -192,6 +193,7 @@ def _read_preset(name: str) -> tuple[ConfigDocument, ...]:
 Given: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | None
 
 GIVEN_NAME = "the given config"
+THE_CALL = "the call"
 # Of a config in the working tree that is not allowed, with its profiles: each path in it costs time in every command.
 _MOST_BYTES: Final = 256_000
 _MOST_VALUES: Final = 4_000

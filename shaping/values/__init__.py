@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from pydantic import BaseModel
 
 from shaping.paths.grammar import write_trail
 from shaping.response import Omission, Warned, counted
@@ -19,6 +18,7 @@ from shaping.values.opening import (
     UnknownTypeError,
     declared_fields,
     free_name,
+    is_model,
     key_text,
     number_name,
     open_known,
@@ -215,7 +215,7 @@ class _CarefulWalk:
         return out
 
     def without_defaults(self, value: Any, trail: Trail) -> dict[str, Any] | None:
-        if isinstance(value, BaseModel):
+        if is_model(value):
             whole = value.model_dump(mode="json", by_alias=True, warnings=False)
             kept = value.model_dump(mode="json", by_alias=True, warnings=False, exclude_defaults=True)
         else:

@@ -406,3 +406,12 @@ def test_a_system_without_room_for_another_process_costs_neither_the_answer_nor_
     done = subprocess.run([sys.executable, "-c", script], env=environ, capture_output=True, check=False, timeout=300)
     assert (done.returncode, done.stdout) == (3, b"done\n")
     assert len(_entries(home)) == 1
+
+
+def test_a_plain_command_by_the_bundled_config_waits_for_neither_the_models_nor_the_shaper(home: Path) -> None:
+    words = [sys.executable, "-X", "importtime", "-m", "shaping", "run", "--", "echo", "done"]
+    environ = {**os.environ, "SHAPING_LEDGER": "off"}
+    done = subprocess.run(words, cwd=home, env=environ, capture_output=True, text=True, check=True, timeout=300)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert done.stdout == "done\n"
+    assert imported & {"pydantic", "shaping.errors", "shaping.shaper", "asyncio", "sqlite3", "typer"} == set()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shaping.commands.command import tool_name
-from shaping.commands.process import nearest_programs
+from shaping.commands.failure import nearest_programs
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from shaping.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shaping.settings.model import StoreKind
+    from shaping.settings.plan import StoreKind
 
 BIG = b'{"k": "a value that repeats"}' * 1000
 
