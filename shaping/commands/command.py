@@ -98,7 +98,7 @@ async def command(
         raise
 
 
-def plan_for(shaper: PlanChooser, argv: Sequence[str], options: CommandOptions, *, strict: bool = False) -> Plan:
+def plan_for(source: PlanChooser, argv: Sequence[str], options: CommandOptions, *, strict: bool = False) -> Plan:
     """Return the plan for a command's output; `strict` raises ConfigError for options that cannot be met."""
     fields = options.get("fields")
     request = Overrides(
@@ -106,15 +106,15 @@ def plan_for(shaper: PlanChooser, argv: Sequence[str], options: CommandOptions, 
         max_tokens=options.get("max_tokens"),
         dialect=options.get("dialect"),
     )
-    tool = options.get("tool") or tool_name(argv, _named(shaper, argv))
+    tool = options.get("tool") or tool_name(argv, _named(source, argv))
     choices: dict[str, Any] = {
         "surface": "command",
         "profile": options.get("profile"),
         "request": None if request == Overrides() else request,
     }
     if strict:
-        shaper.loaded_config.plan(tool, **choices)
-    return shaper.plan(tool, **choices)
+        source.loaded_config.plan(tool, **choices)
+    return source.plan(tool, **choices)
 
 
 def invocation_of(argv: Sequence[str], options: CommandOptions) -> Invocation:
@@ -259,19 +259,19 @@ def _answered(
 ) -> Envelope[Any]:
     if not argv:
         raise ValueError("a command needs at least the name of a program")
-    using = shaper or CommandSource()
+    source = shaper or CommandSource()
     try:
         # The caller gets an envelope, so that is what the budget is for.
-        plan = plan_for(using, argv, {"dialect": "invariant", **options})
-        return run_command(using, plan, invocation_of(argv, options), stop=stop).envelope
+        plan = plan_for(source, argv, {"dialect": "invariant", **options})
+        return run_command(source, plan, invocation_of(argv, options), stop=stop).envelope
     finally:
         if shaper is None:
-            using.close()
+            source.close()
 
 
-def _named(shaper: PlanChooser, argv: Sequence[str]) -> list[str]:
+def _named(source: PlanChooser, argv: Sequence[str]) -> list[str]:
     """List the tool names and patterns of the config and of the presets."""
-    configured = shaper.loaded_config.merged.get("tool_overrides") or {}
+    configured = source.loaded_config.merged.get("tool_overrides") or {}
     return [
         *configured,
         *(name for preset in presets_for(tool_name(argv)) for name in preset.choices("tool_overrides")),

@@ -61,21 +61,21 @@ def run_program(
     recorder: Recorder | None = None,
 ) -> int:
     """Run a command, print its output as the options say, and return its exit code."""
-    shaper = CommandSource(config)
-    plan = plan_for(shaper, argv, options, strict=True)
+    source = CommandSource(config)
+    plan = plan_for(source, argv, options, strict=True)
     invocation = invocation_of(argv, options)
-    untouched = shaper.mode != "on" and not (stream or options.get("dialect"))
-    if untouched and shaper.mode == "off" and not options.get("timeout"):
+    untouched = source.mode != "on" and not (stream or options.get("dialect"))
+    if untouched and source.mode == "off" and not options.get("timeout"):
         _become(invocation)
     if stream:
-        code = _stream(shaper, plan, invocation)
+        code = _stream(source, plan, invocation)
     elif untouched:
-        code = _untouched(config, plan, invocation, observe=shaper.mode == "observe")
+        code = _untouched(config, plan, invocation, observe=source.mode == "observe")
     elif not plan.enabled and plan.private is None and plan.dialect == "none":
-        code = _pass_on(shaper, plan, invocation)
+        code = _pass_on(source, plan, invocation)
     else:
         with progress(plan.tool):
-            response = run_command(shaper, plan, invocation)
+            response = run_command(source, plan, invocation)
         code = response.exit_code
         sys.stdout.write(response.stdout)
         sys.stdout.flush()
@@ -89,44 +89,44 @@ def run_program(
             }
             recorder.record(plan, response.raw, form="text", arguments={"argv": argv}, **sides)
             recorder.close()
-        _record(shaper, plan, before, printed, response.shaped)
-    shaper.close()
+        _close_and_record(source, plan, before, printed, response.shaped)
+    source.close()
     return code
 
 
 def _untouched(config: str | Path | None, plan: Plan, invocation: Invocation, *, observe: bool) -> int:
     """Pass a command's output on untouched, and log, to observe it, what shaping would have made of it."""
-    shaper = CommandSource(config, {**os.environ, "SHAPING": "on"})
+    source = CommandSource(config, {**os.environ, "SHAPING": "on"})
     compared = observe and logger.isEnabledFor(logging.INFO)
-    response = _copied(shaper, plan, invocation, (sys.stdout.buffer, sys.stderr.buffer), shaped=compared)
+    response = _copied(source, plan, invocation, (sys.stdout.buffer, sys.stderr.buffer), shaped=compared)
     if compared:
         count = counter(plan.tokenizer).count
         logger.info("%s: %d tokens, %d if shaped", plan.tool, count(response.raw), count(response.printed))
     if observe:
-        _record(shaper, plan, response.raw, response.raw)
-    shaper.close()
+        _close_and_record(source, plan, response.raw, response.raw)
+    source.close()
     return response.exit_code
 
 
-def _pass_on(shaper: CommandSource, plan: Plan, invocation: Invocation) -> int:
+def _pass_on(source: CommandSource, plan: Plan, invocation: Invocation) -> int:
     """Pass a command's output on as it comes, without secrets, for a config that leaves it alone."""
     out, err = (RedactedCopy(stream.buffer, plan.redact) for stream in (sys.stdout, sys.stderr))
-    response = _copied(shaper, plan, invocation, (out, err))
+    response = _copied(source, plan, invocation, (out, err))
     out.finish()
     err.finish()
-    _record(shaper, plan, response.raw, response.raw)
+    _close_and_record(source, plan, response.raw, response.raw)
     return response.exit_code
 
 
 def _copied(
-    shaper: CommandSource,
+    source: CommandSource,
     plan: Plan,
     invocation: Invocation,
     copies: tuple[OutputStream, OutputStream],
     *,
     shaped: bool = False,
 ) -> CommandResponse:
-    response = run_command(shaper, plan, invocation, copies=copies, shaped=shaped)
+    response = run_command(source, plan, invocation, copies=copies, shaped=shaped)
     if not response.started:
         sys.stderr.write(response.stderr)
     return response
@@ -148,7 +148,7 @@ def _unshaped(response: CommandResponse, printed: str, plan: Plan) -> str:
     return max(response.raw, printed, key=len)
 
 
-def _stream(shaper: CommandSource, plan: Plan, invocation: Invocation) -> int:
+def _stream(source: CommandSource, plan: Plan, invocation: Invocation) -> int:
     """Print a command's JSON lines shaped as they come, then the envelope of its end."""
     printed = bytearray()
 
@@ -158,10 +158,10 @@ def _stream(shaper: CommandSource, plan: Plan, invocation: Invocation) -> int:
         if len(printed) < SHELL_SHOWS * 4:  # bytes of a character at most; a stream may never end
             printed.extend(line)
 
-    response = stream_command(shaper, plan, invocation, emit)
+    response = stream_command(source, plan, invocation, emit)
     wire = response.envelope.render("invariant", include=plan.envelope, debug=plan.debug)
     emit(orjson.dumps(wire, option=orjson.OPT_APPEND_NEWLINE))
-    _record(shaper, plan, response.raw, printed.decode(errors="replace"))
+    _close_and_record(source, plan, response.raw, printed.decode(errors="replace"))
     return response.exit_code
 
 
@@ -175,7 +175,7 @@ def begin_counting(ledger: Path) -> int | None:
     return None
 
 
-def _record(shaper: CommandSource, plan: Plan, before: str, after: str, shaped: Shaped | None = None) -> None:
+def _close_and_record(source: CommandSource, plan: Plan, before: str, after: str, shaped: Shaped | None = None) -> None:
     """Enter what would have been printed, and what was printed in its place, into the ledger.
 
     A process of its own counts the tokens, where it can: nobody waits for a vocabulary to be loaded.
@@ -184,17 +184,17 @@ def _record(shaper: CommandSource, plan: Plan, before: str, after: str, shaped: 
     if not before or path is None:
         return
     now = time.time()
-    shaper.close()  # neither the thread of the store nor its connection comes along
+    source.close()  # neither the thread of the store nor its connection comes along
     lock = None if threading.active_count() > 1 else begin_counting(path)
     child = None if lock is None else _forked()
     if child is None:
-        _enter(shaper, plan, before, after, shaped, now=now)
+        _enter(source, plan, before, after, shaped, now=now)
     elif child == 0:
         try:
             os.setsid()
             for number in range(3):
                 os.dup2(os.open(os.devnull, os.O_RDWR), number)
-            _enter(shaper, plan, before, after, shaped, now=now)
+            _enter(source, plan, before, after, shaped, now=now)
         finally:
             os._exit(0)
     if lock is not None:
@@ -212,7 +212,7 @@ def _forked() -> int | None:
 _LEDGER_SECONDS: Final = 5.0  # the most that it waits for tokens to be counted; 0.1 on an idle machine
 
 
-def _enter(shaper: CommandSource, plan: Plan, before: str, after: str, shaped: Shaped | None, *, now: float) -> None:
+def _enter(source: CommandSource, plan: Plan, before: str, after: str, shaped: Shaped | None, *, now: float) -> None:
     """Count what would have been printed and what was printed in its place, and write both to the ledger."""
     from shaping.ledger import MeasuredCall, open_ledger, texts  # noqa: PLC0415 (loaded after the output went out: costs 30 ms)
 
@@ -222,7 +222,7 @@ def _enter(shaper: CommandSource, plan: Plan, before: str, after: str, shaped: S
 
     def keep(read: str) -> str | None:
         """Keep the two sides of a call."""
-        keeper, ttl = shaper_of(shaper).keeper("command"), shaper.loaded_config.config.store.ttl_seconds
+        keeper, ttl = shaper_of(source).keeper("command"), source.loaded_config.config.store.ttl_seconds
         if shaped is not None:
             return texts.keep_texts(keeper, read, [shaped], ttl=ttl)
         # Nothing can be taken out of a text with private fields.
@@ -241,7 +241,7 @@ def _enter(shaper: CommandSource, plan: Plan, before: str, after: str, shaped: S
         )
     )
     ledger.close(_LEDGER_SECONDS)
-    shaper.close()
+    source.close()
 
 
 _LONGEST: Final = 8 * 1024 * 1024  # bytes of a line that are waited for

@@ -148,7 +148,7 @@ class _Response:
         return self._data_as_text(self._parsed) if self._plain else self._in_envelope(self._parsed)
 
     def end_of_stream(self, data: Any) -> Envelope[Any]:
-        meta = {"ref": self._stored.text_ref} if self._finished.stdout.size else {}
+        meta = {"ref": self._stored.keep_text()} if self._finished.stdout.size else {}
         if self._error is not None:
             return self._error_envelope(self._error, data, self._stderr(2).text, meta, [])
         return self._envelope(data, None, meta, [], stderr=self._stderr(4).text)
@@ -226,7 +226,7 @@ class _Response:
         exact = self._out.exact and self._err.exact and cuts.whole
         # Plain text says nothing of lines that the config drops where saying it costs more than they did.
         silent = self._plain and cuts.whole and not self._drop_pays
-        return self._assemble(cuts, None if exact or silent else self._stored.text_ref, notice)
+        return self._assemble(cuts, None if exact or silent else self._stored.keep_text(), notice)
 
     def _assemble(self, cuts: CutOutputs, ref: str | None, notice: int) -> CommandResponse:
         """Put text into a response: as data, or into the error where there is one."""
@@ -287,7 +287,7 @@ class _Response:
         if not self._filters and not self._pays(shaped.text, parsed):
             return self._text()
         if shaped.notice:
-            self._stored.streams(shaped.ref)
+            self._stored.keep_streams(shaped.ref)
         etag, same = shaped.etag, tag is not None and shaped.etag == tag
         if self._own is not None:
             etag, same = etag or self._own.meta.etag, same or self._own.meta.not_modified
@@ -324,7 +324,7 @@ class _Response:
         envelope = shaped.envelope if error is not None else _command(shaped, source)
         whole = parsed.exact and shaped.data == parsed.value and self._err.exact and err.whole
         ref = envelope.meta.ref or (None if whole or envelope.meta.not_modified else shaped.ref)
-        self._stored.streams(ref)
+        self._stored.keep_streams(ref)
         update = self._stored.members(envelope, ref) | self._passed_on(envelope)
         if error is None:
             told = envelope.model_copy(update={"meta": envelope.meta.model_copy(update=update)})

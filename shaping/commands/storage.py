@@ -122,9 +122,12 @@ class StoredOutput:
         self._shaper, self._plan, self._finished = shaper, plan, finished
         self.warnings: list[Warned] = []
 
+    def keep_text(self) -> str | None:
+        """Keep the two outputs as text, once, and return their ref."""
+        return self._text_ref
+
     @cached_property
-    def text_ref(self) -> str | None:
-        """The ref of the two outputs as text."""
+    def _text_ref(self) -> str | None:
         out, err = self._finished.stdout, self._finished.stderr
         value = {name: withhold_private(one.text(), self._plan) for name, one in (("stdout", out), ("stderr", err))}
         try:
@@ -133,10 +136,10 @@ class StoredOutput:
         except StoreError:
             self.warnings.append(NOT_KEPT)
             return None
-        self.streams(ref)
+        self.keep_streams(ref)
         return ref
 
-    def streams(self, ref: str | None) -> None:
+    def keep_streams(self, ref: str | None) -> None:
         """Keep the exact outputs behind a ref."""
         if ref is None or self._plan.private is not None:
             # Bytes have no paths: what is private could not be held back from them.

@@ -175,7 +175,7 @@ class Presented(Shaped):
     @property
     def ref(self) -> str | None:
         """The handle for `expand`; the original is kept when it is first asked for."""
-        return self.original.ref
+        return self.original.keep()
 
     @property
     def expandable(self) -> bool:

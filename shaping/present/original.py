@@ -74,9 +74,12 @@ class Original:
         known = self.cleaned.length_before
         return known if known is not None and self.call.text_before is None else len(self.text_before())
 
+    def keep(self) -> str | None:
+        """Keep the raw value, once, and return its ref."""
+        return self._ref
+
     @cached_property
-    def ref(self) -> str | None:
-        """The ref of the raw value, which is kept with the first look."""
+    def _ref(self) -> str | None:
         # Written at once, stored later: whoever owns the raw value may change it as soon as the call is over.
         content = self.call.compact_json or orjson.dumps(self.cleaned.plain_raw(self.plan))
         about = about_pages(self.plan, self.cleaned.fields, self.call)
@@ -93,7 +96,8 @@ class Original:
 
     def cursor(self, position: tuple[str, int]) -> str | None:
         """Write the cursor for the list or text that was cut first, where the rest of it can be expanded."""
-        return None if self.ref is None else self.store.cursor(self.plan, self.ref, *position)
+        ref = self.keep()
+        return None if ref is None else self.store.cursor(self.plan, ref, *position)
 
     def columns(self, path: str) -> tuple[str, ...]:
         """Describe the columns of a list that was cut, all of its records counted, for a reader who may ask."""
@@ -214,7 +218,7 @@ class Original:
     def priced(self, omissions: Iterable[Omission], *, with_ref: bool) -> tuple[Omission, ...]:
         """Group omissions as a reader is told them, each with its estimated price and the ref that brings it back."""
         listed = grouped(omissions)
-        ref = self.ref if with_ref and listed else None
+        ref = self.keep() if with_ref and listed else None
         told = (each if each.reason in _HELD else replace(each, tokens=self._price(each), ref=ref) for each in listed)
         # A path is made of keys, which may be secrets too.
         return tuple(told if self.plan.redact.off else (replace(each, path=scrub(each.path)) for each in told))
