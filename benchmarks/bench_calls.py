@@ -37,7 +37,7 @@ from shaping import Shaper, shape
 from shaping.budget import fit_value
 from shaping.cleaning import open_plain, quieten, redact_value, select_fields, without_empties
 from shaping.encoders import encode
-from shaping.mcp.reading import read_result
+from shaping.mcp.parts import read_result
 from shaping.parsers import parse
 from shaping.present.original import members_missing
 from shaping.present.wrap import wrap, write

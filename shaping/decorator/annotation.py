@@ -11,7 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from shaping.decorator.frameworks import mentions_content
-from shaping.mcp.reading import warn_unmatched, wire_schema
+from shaping.mcp.schema import warn_unmatched, wire_schema
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

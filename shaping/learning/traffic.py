@@ -15,7 +15,7 @@ import orjson
 from shaping.clients import find_client
 from shaping.encoders import decode
 from shaping.learning.record import recordings
-from shaping.mcp.reading import read_result
+from shaping.mcp.parts import read_result
 from shaping.parsers import parse, parse_within
 from shaping.response import CallContext
 from shaping.settings.resolve import full_name

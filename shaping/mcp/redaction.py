@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
@@ -12,11 +11,9 @@ import orjson
 
 from shaping.cleaning import WITHHELD, data_in, log_fault, replaced, without_private_and_secrets
 from shaping.cleaning.call import limit_value
-from shaping.mcp.errors import MARK, without_forged
-from shaping.mcp.reading import is_text, read_data
+from shaping.mcp.parts import binary_members, is_text, read_data
 from shaping.parsers.json import write_json
 from shaping.paths import compile_fields
-from shaping.paths.strings import base64_text
 from shaping.redaction import redact, scrub
 from shaping.redaction.contexts import open_from
 from shaping.redaction.redact import rules_for
@@ -34,6 +31,10 @@ if TYPE_CHECKING:
     from shaping.shaper import Shaper
 
 logger = logging.getLogger("shaping")
+
+# The members of a result's `_meta` that are ours.
+META_KEY = "shaping"
+ERROR_KEY = "shaping/error"
 
 
 def well_formed(result: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -102,10 +103,8 @@ _SCHEMAS_BY_NAME = frozenset({"properties", "patternProperties", "$defs", "defin
 _SUBSCHEMAS = frozenset(
     {"items", "prefixItems", "anyOf", "allOf", "oneOf", "not", "if", "then", "else", "contains", "propertyNames"}
 ) | {"additionalProperties", "unevaluatedProperties", "unevaluatedItems", "additionalItems"}
-_BINARY = ("data", "blob", "bytes")  # members that hold base64, in which a rule can only match by chance and break it
 _LOG_LINES = 50  # after the first that one may go on with
 _SPLIT = "[withheld: a private field stands in several blocks]"
-_BASE64 = re.compile(r"[A-Za-z0-9+/_\r\n-]{256,}={0,2}\s*")
 
 
 def redact_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, Any], list[Warned]]:
@@ -131,6 +130,15 @@ def redact_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, A
     return (out, hits) if hits else (result, hits)
 
 
+def without_forged(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Take out the members of `_meta` that only shaping writes: a server's own would be believed."""
+    meta = result.get("_meta") or {}
+    if META_KEY not in meta and ERROR_KEY not in meta:
+        return result
+    kept = {key: value for key, value in meta.items() if key not in {META_KEY, ERROR_KEY}}
+    return {key: kept if key == "_meta" else value for key, value in result.items() if key != "_meta" or kept}
+
+
 def _is_bare(block: Mapping[str, Any]) -> bool:
     return not block.keys() - _BARE and is_text(block)
 
@@ -151,10 +159,10 @@ def unshaped_result(result: Mapping[str, Any], plan: Plan, fault: Exception) -> 
     about = {"warnings": [{"code": "SHAPING_FAULT", "message": message}]}
     try:
         out = redact_whole(result, plan)
-        return {**out, "_meta": {**(out.get("_meta") or {}), MARK: about}}
+        return {**out, "_meta": {**(out.get("_meta") or {}), META_KEY: about}}
     except Exception as problem:  # noqa: BLE001 (whatever it is, what cannot be redacted must not leave)
         log_fault("the result of %r is withheld, because redaction failed with %s\n%s", plan.tool, problem)
-        return {"content": [{"type": "text", "text": WITHHELD}], "isError": True, "_meta": {MARK: about}}
+        return {"content": [{"type": "text", "text": WITHHELD}], "isError": True, "_meta": {META_KEY: about}}
 
 
 class MessageRedaction:
@@ -363,16 +371,6 @@ def _without(value: Mapping[str, Any], private: FieldPlan | None, skipped: Colle
     looked = {key: member for key, member in value.items() if key not in skipped}
     kept = private.apply(looked)
     return {key: value[key] if key in skipped else kept[key] for key in value if key in skipped or key in kept}
-
-
-def base64_members(value: Mapping[str, Any]) -> set[str]:
-    """Return the names of the members that are base64."""
-    return {name for name in _BINARY if isinstance(value.get(name), str) and _BASE64.fullmatch(value[name])}
-
-
-def binary_members(value: Mapping[str, Any]) -> set[str]:
-    """Return the names of the members that are base64 of anything but text, in which a private field may stand."""
-    return {name for name in base64_members(value) if not base64_text(value[name])}
 
 
 def unshaped_structure(structured: Any, plan: Plan) -> Any:

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
+import hmac
 import logging
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+import secrets
+from dataclasses import asdict, replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
 from shaping.cleaning import log_fault
 from shaping.cleaning.call import clean_error, limit_error
 from shaping.clients import find_client
-from shaping.envelope.dialects.members import warnings_member
-from shaping.mcp.errors import (
-    ERROR,
-    error_from_text,
-    is_shaped,
-    model_members,
-    model_text,
-    own_words,
-    with_meta,
-    with_warnings,
-)
+from shaping.envelope.dialects.members import is_excluded, warnings_member
+from shaping.mcp.errors import error_from_text, model_members, model_text, own_words
 from shaping.mcp.parts import (
     TEXT,
     ResultContext,
     error_plan,
     fit_blocks,
+    is_only_member,
     possible_channels,
     protecting_plan,
+    read_data,
     read_parts,
     shape_parts,
     unlisted_entry,
 )
-from shaping.mcp.reading import is_only_member, is_valid, read_data
 from shaping.mcp.redaction import (
+    ERROR_KEY,
+    META_KEY,
     is_for_model,
     redact_around,
     redact_whole,
@@ -42,18 +39,20 @@ from shaping.mcp.redaction import (
     unshaped_structure,
     well_formed,
 )
+from shaping.mcp.schema import is_valid
 from shaping.parsers.json import write_json
-from shaping.response import CallContext, Warned
+from shaping.present import Presented
+from shaping.present.wrap import known_meta
+from shaping.response import CallContext, Warned, grouped
 from shaping.tokens import count
 from shaping.values import with_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from shaping.clients import KnownClient
     from shaping.errors import ErrorDetail
-    from shaping.mcp.parts import ChosenChannels
-    from shaping.mcp.reading import DataPart, ResultData
+    from shaping.mcp.parts import ChosenChannels, DataPart, ResultData
     from shaping.response import Shaped
     from shaping.settings import Plan
     from shaping.settings.plan import Channels
@@ -66,6 +65,9 @@ _LONGEST_LINE = 2000  # characters, for clients that show whole lines
 _TRIES = 4  # budgets that are tried until a client shows all of a result
 _NO_CONTEXT = CallContext()
 _SMALLEST = 60  # tokens: below it there is room for no data, only for the notice
+# A server may write any mark into its results: only one made with this process's own key is believed.
+_KEY = secrets.token_bytes(32)
+_SAID: Final = ("ref", "cursor", "etag", "truncated", "not_modified", "request_id")
 
 
 class ShapedResult(NamedTuple):
@@ -145,6 +147,88 @@ def text_of(shaped: Shaped, context: ResultContext | None = None, member: str | 
         # What a proxy behind this one says of its own refs stays as it is: its tool keeps its name.
         text = text.replace(f"shaping_expand ref={shaped.ref}", f"{context.expand_name} ref={shaped.ref}")
     return text
+
+
+def is_shaped(result: Mapping[str, Any]) -> bool:
+    """Return whether this process has shaped this very result."""
+    meta = result.get("_meta")
+    mark = meta.get(META_KEY) if isinstance(meta, dict) else None
+    tag = mark.get("tag") if isinstance(mark, dict) else None
+    return isinstance(tag, str) and tag.isascii() and hmac.compare_digest(tag, _tag(result))
+
+
+def with_meta(
+    result: Mapping[str, Any],
+    plan: Plan,
+    shaped: Sequence[Shaped],
+    client: KnownClient,
+    *,
+    marked: bool = True,
+    **more: Any,
+) -> dict[str, Any]:
+    """Add our `_meta` to a result, unless this client's model would read it.
+
+    It is `marked` as shaped where middleware in this process may see it again.
+    """
+    if client.shows_meta(failed=result.get("isError") is True) and not plan.debug:
+        return dict(result)
+    about: dict[str, Any] = _about(shaped[0]) if shaped else {}
+    if plan.debug:
+        about |= {"profile": plan.profile, "config": plan.config_hash}
+    if len(shaped) == 1 and plan.debug:
+        about["tokens"] = {"before": int(shaped[0].tokens.before), "after": int(shaped[0].tokens.after)}
+    warnings = [warning(warned) for one in shaped for warned in one.warnings]
+    if warnings:
+        about["warnings"] = warnings
+    if marked:
+        about["tag"] = _tag(result)
+    meta = {**(result.get("_meta") or {}), **({META_KEY: about} if about else {}), **more}
+    return {**result, "_meta": meta} if meta else dict(result)
+
+
+def with_warnings(result: dict[str, Any], hits: Collection[Warned]) -> dict[str, Any]:
+    """Add what redaction replaced to the warnings of a shaped result, where it carries any `_meta` of ours."""
+    if not hits or META_KEY not in (result.get("_meta") or {}):
+        return result
+    about = dict(result["_meta"][META_KEY])
+    about["warnings"] = [*about.get("warnings", ()), *(warning(hit) for hit in hits)]
+    return {**result, "_meta": {**result["_meta"], META_KEY: about}}
+
+
+def warning(warned: Warned) -> dict[str, Any]:
+    """Write a warning as programs read it."""
+    return _filled({"code": warned.code, "message": warned.message, "path": warned.path})
+
+
+def _tag(result: Mapping[str, Any]) -> str:
+    body = [result.get("content"), result.get("structuredContent"), bool(result.get("isError"))]
+    return blake2b(write_json(body, option=orjson.OPT_SORT_KEYS), key=_KEY, digest_size=12).hexdigest()
+
+
+def _about(shaped: Shaped) -> dict[str, Any]:
+    # Most calls have nothing to say of themselves, and need no envelope for that.
+    if isinstance(shaped, Presented) and not (shaped.call.source or shaped.call.upgrade_hints):
+        known = known_meta(shaped)
+    else:
+        known = vars(shaped.envelope.meta)
+    said = {name: known.get(name) or None for name in _SAID}
+    said["upgrade_hints"] = [_filled(asdict(hint)) for hint in known.get("upgrade_hints") or ()] or None
+    chosen = shaped.plan.envelope
+    about = {name: value for name, value in _filled(said).items() if not is_excluded(name, chosen)}
+    if shaped.plan.debug:
+        wire = shaped.envelope.render("lean", include=shaped.plan.envelope, debug=True)
+        about |= {name: value for name, value in wire.items() if name not in {"data", "error", "omissions"}}
+    if shaped.plan.omissions in {"list", "full"} and (listed := grouped(shaped.omissions)):
+        told = ("path", "count", "reason", "tokens")
+        about["omissions"] = [_filled({name: getattr(one, name) for name in told}) for one in listed]
+        # Data alone has no place for a ref, so here is where a program finds it.
+        if shaped.expandable and "ref" not in about:
+            about["ref"] = shaped.ref
+    return about
+
+
+def _filled(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value not in (None, "")}
 
 
 def _within_limit(
@@ -264,7 +348,7 @@ def _write_error(
     else:
         text = (words if coded else model_text(told)) + notice
     out = {"content": [{"type": "text", "text": text}], "isError": True}
-    return with_meta(out, plan, shaped, context.client, marked=context.marked, **{ERROR: error.members()})
+    return with_meta(out, plan, shaped, context.client, marked=context.marked, **{ERROR_KEY: error.members()})
 
 
 def _joined(texts: Sequence[str]) -> str:

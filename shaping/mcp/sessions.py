@@ -18,8 +18,8 @@ from shaping.clients import find_client
 from shaping.ledger import MeasuredCall
 from shaping.ledger.texts import keep_texts
 from shaping.mcp.parts import BOTH, ToolEntry, decide
-from shaping.mcp.reading import advertised_schema, inside_wrapper, warn_unmatched
 from shaping.mcp.result import is_shown_to_model
+from shaping.mcp.schema import advertised_schema, inside_wrapper, warn_unmatched
 from shaping.response import did_you_mean, nearest
 from shaping.settings.resolve import fits, full_name, is_pattern, ranked
 

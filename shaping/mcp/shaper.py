@@ -13,11 +13,11 @@ import orjson
 
 from shaping.errors import from_exception, make_error
 from shaping.ledger import open_ledger
-from shaping.mcp.errors import error_from_text, with_meta
+from shaping.mcp.errors import error_from_text
 from shaping.mcp.parts import ResultContext, ToolEntry, unlisted_entry
-from shaping.mcp.reading import advertised_schema, shows_no_more, usable
 from shaping.mcp.redaction import MessageRedaction, well_formed
-from shaping.mcp.result import ShapedResult, error_result, shape_call, text_of
+from shaping.mcp.result import ShapedResult, error_result, shape_call, text_of, with_meta
+from shaping.mcp.schema import advertised_schema, shows_no_more, usable
 from shaping.mcp.sessions import (
     CONTROL,
     EXPAND,

@@ -7,7 +7,7 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 
-from shaping.mcp.reading import DataPart, ResultData, read_result
+from shaping.mcp.parts import DataPart, ResultData, read_result
 from shaping.values import DEEPEST, plain_json
 
 ITEMS = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
