@@ -139,7 +139,7 @@ class Shaper(PlanChooser):
             for warned in cleaned.warnings:
                 if warned.code == "UNREADABLE_TEXT":
                     logger.warning("%r: %s", plan.tool, warned)
-                elif warned.code == "NO_SUCH_FIELD":
+                elif warned.code in {"NO_SUCH_FIELD", "PRIVATE_PATH"}:
                     self._tell(f"{plan.tool!r}: {warned.message}")
             value = value if cleaned.original is None else cleaned.original
             self._look_for_fields(value, plan)

@@ -12,6 +12,7 @@ import orjson
 
 from shaping.envelope import read_wire, recognise
 from shaping.parsers import EXACT, parse, parse_if_cheaper
+from shaping.paths import deep_path
 from shaping.paths.rules import after, fits_key, rule
 from shaping.paths.selection import misses
 from shaping.redaction import redact, scrub
@@ -178,12 +179,19 @@ def select_fields(value: Any, fields: FieldPlan | None) -> tuple[Any, StepNotes]
     if fields is None:
         return value, NOTHING
     unreadable: list[Unreadable] = []
-    kept = fields.apply(value, unreadable)
+    meant = fields.as_meant(value)
+    kept = meant.apply(value, unreadable)
     warnings = [_warning(unreadable)] if unreadable else []
+    warnings += [_deeper(path) for path, deep in zip(fields.exclude, meant.exclude, strict=True) if path != deep]
     if fields.include and value and _is_bare(kept):
         named = ", ".join(map(str, fields.include[:3]))
         warnings.append(Warned("NO_SUCH_FIELD", f"include_only names nothing that this answer has ({named})"))
     return kept, StepNotes(tuple(warnings)) if warnings else NOTHING
+
+
+def _deeper(path: str) -> Warned:
+    taken = f"private {path!r} matches nothing but deeper in this answer, where it was taken out"
+    return Warned("PRIVATE_PATH", f"{taken}; write {deep_path(path)!r}")
 
 
 def _is_bare(kept: Any) -> bool:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 # Problems of the config or the call were logged when it was read.
-_LOGGED = frozenset({"BAD_CONFIG", "BAD_REQUEST"})
+_LOGGED = frozenset({"BAD_CONFIG", "BAD_REQUEST", "PRIVATE_PATH"})
 
 FILE = typer.Argument(
     metavar="FILE",

@@ -17,6 +17,7 @@ from shaping.errors import nearest
 from shaping.learning.fields import covers, leads_to
 from shaping.learning.statistics import TrafficStatistics
 from shaping.learning.traffic import ToolCall, Usage
+from shaping.paths import deep_path
 from shaping.settings.files import ledger_path
 from shaping.settings.resolve import fits, full_name
 
@@ -112,9 +113,22 @@ def find_idle(traffic: TrafficStatistics, config: LoadedConfig) -> list[Drift]:
     patterns = config.config.tool_overrides or {}
     idle = [pattern for pattern in patterns if not any(fits(tool, pattern) for tool in tools)]
     found = [Drift("unmatched", pattern, "", *_no_tool(pattern, tools)) for pattern in idle]
+    for pattern, rules in patterns.items():
+        found += _only_deeper(traffic, pattern, rules)
     if config.config.global_ is not None:
         found += _unmatched(traffic, "**", config.config.global_, (), named="global")
+        found += _only_deeper(traffic, "**", config.config.global_, named="global")
     return found
+
+
+def _only_deeper(traffic: TrafficStatistics, pattern: str, rules: Any, *, named: str = "") -> Iterator[Drift]:
+    """Report the private paths that match nothing at their place, but something deeper."""
+    fields = {path for one in traffic.tools.values() if fits(one.name, pattern) for path in one.fields}
+    for path in rules.private or ():
+        deep = deep_path(path)
+        if not any(leads_to(path, one) for one in fields) and any(leads_to(deep, one) for one in fields):
+            message = f"private {path!r} matches nothing but deeper in this traffic"
+            yield Drift("unmatched", named or pattern, path, message, f"write {deep!r}")
 
 
 def _unmatched(

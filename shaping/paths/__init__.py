@@ -69,6 +69,8 @@ class FieldPlan:
 
         `notes` receives the texts that name an excluded field and could not be read as data.
         """
+        if (meant := self.as_meant(value)) is not self:
+            return meant.apply(value, notes)
         if self.state.exclude:
             notes = [] if notes is None else notes
             value = StringFilter(self.opener, withhold=self.withhold, notes=notes).run(value, self.state)
@@ -80,10 +82,29 @@ class FieldPlan:
 
     def at_any_depth(self) -> FieldPlan:
         """Return a plan that excludes the same paths below any place, for texts and objects around the data."""
-        return _at_any_depth(self.exclude, self.opener, self.withhold, isinstance(self.state, Private))
+        return _private_plan(tuple(map(deep_path, self.exclude)), self.opener, self.withhold)
+
+    def as_meant(self, value: Any) -> FieldPlan:
+        """Return the plan for a value in which a private path matches nothing but deeper: it is meant there."""
+        shallow = [path for path in self.exclude if not path.startswith("**")]
+        if not shallow or not isinstance(self.state, Private) or type(value) not in (dict, list):
+            return self
+        try:
+            deeper = {path for path in shallow if not self._takes(path, value) and self._takes(deep_path(path), value)}
+        except RecursionError:
+            return self.at_any_depth()
+        return self._only(*(deep_path(path) if path in deeper else path for path in self.exclude)) if deeper else self
+
+    def _only(self, *exclude: str) -> FieldPlan:
+        return _private_plan(exclude, self.opener, self.withhold)
+
+    def _takes(self, path: str, value: Any) -> bool:
+        return bool(self._only(path).root.run(value) != value)
 
     def left_out(self, value: Any, reason: Reason = "fields") -> list[Omission]:
         """List exactly what `apply` leaves out of a value, the elements of a list together."""
+        if (meant := self.as_meant(value)) is not self:
+            return meant.left_out(value, reason)
         place = OmissionNode()
         strings = StringFilter(self.opener, withhold=self.withhold, root=place)
         opened = strings.run(value, self.state) if self.state.exclude else value
@@ -160,6 +181,10 @@ def _filters(opener: Opener) -> Filters:
 
 
 @lru_cache(maxsize=64)
-def _at_any_depth(exclude: tuple[str, ...], opener: Opener, withhold: bool, private: bool) -> FieldPlan:
-    paths = [path if path.startswith("**") else f"**{'' if path.startswith('[') else '.'}{path}" for path in exclude]
-    return compile_fields(None, paths, opener=opener, withhold=withhold, private=private)
+def _private_plan(exclude: tuple[str, ...], opener: Opener, withhold: bool) -> FieldPlan:
+    return compile_fields(None, exclude, opener=opener, withhold=withhold, private=True)
+
+
+def deep_path(path: str) -> str:
+    """Write a path so that it begins at any place of the data."""
+    return path if path.startswith("**") else f"**{'' if path.startswith('[') else '.'}{path}"

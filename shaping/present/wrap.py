@@ -135,7 +135,7 @@ SMALL = 128
 # Measured: a text this much shorter than compact JSON never has more tokens.
 _SHORTER = 0.9
 # Members of a lean envelope that can be told in lines below the data instead.
-_SAID: Final = frozenset({"REDACTED", "NO_SUCH_FIELD", "UNREADABLE_TEXT", TOOL_WARNING})
+_SAID: Final = frozenset({"REDACTED", "NO_SUCH_FIELD", "UNREADABLE_TEXT", "PRIVATE_PATH", TOOL_WARNING})
 _IN_LINES: Final = frozenset({"data", "warnings", "omissions", "ref", "truncated", "shown", "cursor"})
 _MARKED: Final = re.compile(f'"?{MARK}(-?\\d+){MARK}"?')
 

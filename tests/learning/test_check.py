@@ -264,7 +264,7 @@ def test_rules_for_no_tool_and_redacted_paths_that_never_matched_are_told(tmp_pa
     rules = {
         "global": {"private": ["**.email", "**.e_mail"], "redact": {"paths": ["orders.buyer.name", "orders.pin"]}},
         "tool_overrides": {
-            "shop/list": {"private": ["orders.buyer.mail"], "redact": {"paths": ["orders.buyer.nam"]}},
+            "shop/list": {"private": ["orders.buyer.mail", "email"], "redact": {"paths": ["orders.buyer.nam"]}},
             "shop/get": {"max_items": 5},
             "shop/lst": {"max_items": 5},
             "shpo/*": {"max_items": 5},
@@ -277,6 +277,7 @@ def test_rules_for_no_tool_and_redacted_paths_that_never_matched_are_told(tmp_pa
     told = sorted(line for line in done.stderr.splitlines() if line.startswith("changed: "))
     assert [line.partition("; ")[0].removeprefix("changed: ") for line in told] == [
         "global: redact.paths 'orders.pin' matches nothing in this traffic",
+        "shop/list: private 'email' matches nothing but deeper in this traffic",
         "shop/list: redact.paths 'orders.buyer.nam' matches nothing in this traffic",
         "shop/lst: these rules match no tool of this traffic",
         "shpo/*: these rules match no tool of this traffic",

@@ -49,6 +49,21 @@ def test_a_key_with_dots_is_private_where_its_names_are() -> None:
     assert SHAPER.shape(record, tool="users").data == {"id": 1, "account.owner": "Bo"}
 
 
+def test_a_bare_name_that_stands_only_deeper_is_taken_out_there_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    shaper = Shaper({"tool_overrides": {"orders": {"private": ["ssn", "id"]}}})
+    order = {"id": 7, "customer": {"id": 1, "name": "Bo", "SSN": SECRET}}
+    for _ in range(2):
+        shaped = shaper.shape({"id": 1, "orders": [order]}, tool="orders")
+        assert shaped.data == {"orders": [{"id": 7, "customer": {"id": 1, "name": "Bo"}}]}
+        assert SECRET not in str((shaped.omissions, shaper.expand(shaped.ref).text if shaped.ref else ""))
+        result = {"content": [], "structuredContent": {"orders": [order]}}
+        assert SECRET not in str(shaper.shape_result(result, tool="orders"))
+    told = [record.message for record in caplog.records if "'ssn'" in record.message]
+    assert told == [
+        "'orders': private 'ssn' matches nothing but deeper in this answer, where it was taken out; write '**.ssn'"
+    ]
+
+
 def test_what_an_error_says_in_any_member_is_free_of_private_fields() -> None:
     @shape(tool="users", config=CONFIG)
     def users() -> Any:
