@@ -124,7 +124,7 @@ class CallContext:
     text_before: Callable[[], str] | None = None  # what the client would show its model, where it is not compact JSON
     owner: str | None = None  # the session or identity that alone may expand what was left out
     compact_json: bytes | None = None  # of a value that was read from JSON, and so is plain data
-    as_json: bool = True  # whether the wire value itself goes out, so that a budget counts its JSON and not the text
+    as_json: bool = False  # whether the wire value itself goes out, so that a budget counts its JSON and not the text
     page: str | None = None  # the path of a page, where the value is a page of something expanded
     cursor: str | None = None  # where the next page starts
     path_with_ids: str | None = None  # the path that also shows which record each value of the page belongs to

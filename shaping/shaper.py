@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shaping.cleaning import CleaningError, clean, data_in, envelope_in, log_fault, misspelt
 from shaping.cleaning.call import clean_call, clean_envelope
@@ -132,27 +132,27 @@ class Shaper(PlanChooser):
     def _shape(self, plan: Plan, value: Any, call: CallContext) -> Shaped:
         """Clean the value, then present it; a fault in either never costs the tool's answer."""
         started = perf_counter() if plan.debug else 0.0
-        given = value
+        read = Reading(value, plan, call)
         try:
-            value, plan, call, is_log = _read(value, plan, call)
-            cleaned = clean(value, plan, call)
+            read = _read(value, plan, call)
+            cleaned = clean(read.value, read.plan, read.call)
             for warned in cleaned.warnings:
                 if warned.code == "UNREADABLE_TEXT":
                     logger.warning("%r: %s", plan.tool, warned)
                 elif warned.code in {"NO_SUCH_FIELD", "PRIVATE_PATH"}:
                     self._tell(f"{plan.tool!r}: {warned.message}")
-            value = value if cleaned.original is None else cleaned.original
-            self._look_for_fields(value, plan)
+            if cleaned.original is not None:
+                read = read._replace(value=cleaned.original)
+            self._look_for_fields(read.value, read.plan)
             took = {"clean": round((perf_counter() - started) * 1000, 3)} if plan.debug else {}
-            if not is_log:
-                return present(cleaned, plan, call, self.facts, self._originals, timings=took)
-            # A list is cut at its end; a text that is cut keeps the lines that report errors.
-            whole = present_whole(cleaned, plan, call, self.facts, self._originals, timings=took)
-            return whole or self._shape(replace(plan, parse=()), given, call)
+            make = present_whole if read.is_log else present
+            made = make(cleaned, read.plan, read.call, self.facts, self._originals, timings=took)
+            # A list is cut at its end; a log that is cut, as a text, keeps the lines that report errors.
+            return made or self._shape(replace(plan, parse=()), value, call)
         except CleaningError as fault:
-            return unshaped(fault.original, plan, call, fault.cause)
+            return unshaped(fault.original, read.plan, read.call, fault.cause)
         except Exception as fault:  # noqa: BLE001 (a fault of ours, whatever it is, must not cost the tool's answer)
-            return unshaped(value, plan, call, fault)
+            return unshaped(read.value, read.plan, read.call, fault)
 
     def _look_for_fields(self, value: Any, plan: Plan) -> None:
         """Log fields to keep that the first answer of a tool has under another spelling; later ones may lack any."""
@@ -262,8 +262,17 @@ class Shaper(PlanChooser):
             self._databases.close()
 
 
-def _read(value: Any, plan: Plan, call: CallContext) -> tuple[Any, Plan, CallContext, bool]:
-    """Read what a tool answered: the data of an envelope or of a text, what is said about the call, whether it logs."""
+class Reading(NamedTuple):
+    """What was read of a tool's answer: its data, the plan for such data, and what is known about the call."""
+
+    value: Any
+    plan: Plan
+    call: CallContext
+    is_log: bool = False
+
+
+def _read(value: Any, plan: Plan, call: CallContext) -> Reading:
+    """Read what a tool answered: the data of an envelope or of a text, and what either says about the call."""
     is_log = False
     if type(value) is dict and call.page is None and call.source is None:
         value, plan = envelope_in(value, plan)
@@ -275,7 +284,7 @@ def _read(value: Any, plan: Plan, call: CallContext) -> tuple[Any, Plan, CallCon
     if type(value) is str and call.page is None and (parsed := data_in(value, plan)) is not None:
         call, value = replace(call, text_before=call.text_before or partial(str, value)), parsed.value
         plan, is_log = for_rows(plan, parsed), plan.fields is None and _is_log(parsed)
-    return value, plan, clean_call(call, plan), is_log
+    return Reading(value, plan, clean_call(call, plan), is_log)
 
 
 def for_rows(plan: Plan, parsed: Parsed) -> Plan:

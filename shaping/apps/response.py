@@ -137,7 +137,9 @@ class CommandCall:
         plan = self._shaper.plan(self._tool, surface="command", profile=self._options.profile, request=request)
         # A page has its size already: a second cut would replace the page's cursor by its own.
         plan = replace(plan, max_tokens=None, max_items=None, max_string=None)
-        shaped = self._shaper.shape_by(plan, value, CallContext(page="", cursor=after, **self._metadata()))
+        shaped = self._shaper.shape_by(
+            plan, value, CallContext(page="", cursor=after, as_json=True, **self._metadata())
+        )
         self._print(shaped.envelope, ref)
         return 0
 

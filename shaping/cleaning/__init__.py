@@ -40,7 +40,7 @@ _MANY = 32  # members or elements from which it is faster to look at all of thei
 # Below this many bytes of JSON there is no noise worth a look.
 QUIET = 320
 # Bytes of a notice with its ref, generously: what does not save more than the notice costs is not left out.
-NOTICE = 160
+NOTICE_BYTES = 160
 WITHHELD = "[withheld: redaction failed]"
 
 
@@ -353,7 +353,7 @@ def quieten(value: Any, plan: Plan, arguments: frozenset[str], written: bytes | 
 
     quiet, omissions = reduce(value, plan.noise, arguments=arguments, parses=bool(plan.parse))
     left = written if quiet is value else orjson.dumps(quiet)
-    if len(written) - len(left) <= NOTICE:
+    if len(written) - len(left) <= NOTICE_BYTES:
         return value, StepNotes(written=written)
     return quiet, StepNotes(omissions=tuple(omissions), saved=len(written) - len(left), written=left)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from shaping.budget.lines import Rules
 from shaping.commands.output import (
-    FORMATS,
+    COMMAND_FORMATS,
     LEFT_OPEN,
     Capture,
     CleanedOutputs,
@@ -20,7 +20,7 @@ from shaping.commands.output import (
     Finished,
     Invocation,
     OutputStream,
-    fits,
+    within_tokens,
 )
 from shaping.commands.process import NotStartedError, run_process
 from shaping.parsers import parse
@@ -188,7 +188,7 @@ def run_command(
 def make_response(source: Shaper | CommandSource, plan: Plan, finished: Finished) -> CommandResponse:
     """Return the response of a command that has ended."""
     out = finished.stdout
-    formats = [name for name in plan.parse if name in FORMATS]
+    formats = [name for name in plan.parse if name in COMMAND_FORMATS]
     parsed = parse(out.text(), formats) if out.whole and out.size else None
     cleaned = CleanedOutputs(finished, plan, off=source.mode == "off")
     plain = None if parsed is not None else _plain_text(source, plan, cleaned)
@@ -220,7 +220,7 @@ def _plain_text(source: Shaper | CommandSource, plan: Plan, cleaned: CleanedOutp
     if rules_apply or asks_etag or coded or unusual or not whole:
         return None
     shown, told = cleaned.text, "\n".join(cleaned.err.lines.lines)
-    if plan.max_tokens is not None and not fits(shown + told, plan, plan.max_tokens - _FACTS):
+    if plan.max_tokens is not None and not within_tokens(shown + told, plan, plan.max_tokens - _FACTS):
         return None
     how = f"ended by {ended.signal}" if ended.signal else f"exit code {ended.exit_code}"
     said = [how] if ended.exit_code else []

@@ -44,7 +44,7 @@ _FEW_ODD: Final = 16  # bytes that are not UTF-8 and may be a name or a word in 
 # How much is said of a cut: its size and the way to the rest, the way alone, or only that something is cut.
 FULL, REF_ONLY, BARE = range(3)
 # Data, and rows that a table shows in less; other texts are cheaper as they are.
-FORMATS: Final = (*EXACT, "csv", "commits", "table")
+COMMAND_FORMATS: Final = (*EXACT, "csv", "commits", "table")
 LONG_TEXT: Final = 600  # characters of an output that may be worth writing in another way
 _PRINTS_FILES: Final = re.compile(r"(?:\S*/)?(?:cat|head|tail|sed|nl|bat|less|more)\b")
 LEFT_OPEN: Final = "something it started still runs with its outputs open; they were let go"
@@ -382,7 +382,7 @@ def withhold_private(text: str, plan: Plan) -> str:
     return held if shown == held or plan.private.apply(shown) == shown else str(plan.private.apply(shown))
 
 
-def fits(text: str, plan: Plan, limit: int) -> bool:
+def within_tokens(text: str, plan: Plan, limit: int) -> bool:
     """Return whether a text is within so many tokens."""
     # No text has more tokens than bytes: one that is small by its bytes is not counted.
     return upper_bound(text) <= limit or counter(plan.tokenizer).exact(text) <= limit

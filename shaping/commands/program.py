@@ -27,6 +27,7 @@ from shaping.commands.output import (
 from shaping.commands.process import OURS, NotStartedError, run_process
 from shaping.parsers.json import read_json
 from shaping.parsers.terminal import render_terminal
+from shaping.response import CallContext
 from shaping.settings.files import counting_lock, ledger_path
 from shaping.tokens import counter
 
@@ -302,7 +303,8 @@ class LineShaper:
         if self._withheld and not isinstance(value, dict | list):
             value = _WITHHELD  # the content of a private field may stand in any line after its name
         self.count += 1
-        self._emit(orjson.dumps(self._shaper.shape_by(self._plan, value).value, option=orjson.OPT_APPEND_NEWLINE))
+        shaped = self._shaper.shape_by(self._plan, value, CallContext(as_json=True))
+        self._emit(orjson.dumps(shaped.value, option=orjson.OPT_APPEND_NEWLINE))
 
     def _text(self, text: str) -> str:
         shown = withhold_private(text, self._plan)

@@ -22,8 +22,8 @@ from shaping.commands.output import (
     CommandResponse,
     CutOutputs,
     OutputCutter,
-    fits,
     protected_text,
+    within_tokens,
 )
 from shaping.commands.process import OURS
 from shaping.commands.storage import OutputStore, PartWriter, StoredOutput
@@ -196,9 +196,9 @@ class _Response:
         limit, whole = self._plan.max_tokens, self._cutter.to(None)
         if self._plain and whole.out.whole:
             whole = replace(whole, out=replace(whole.out, text=self._cleaned.text))
-        if limit is None or fits(whole.out.text + whole.err.text, self._plan, limit):
+        if limit is None or within_tokens(whole.out.text + whole.err.text, self._plan, limit):
             response = self._cut(whole)
-            if limit is None or fits(response.printed, self._plan, limit):
+            if limit is None or within_tokens(response.printed, self._plan, limit):
                 return response
         # Where there is hardly room for a line besides counts and cursor, the ref alone leads to the rest; where there
         # is none for a ref, plain text says that it is cut.
@@ -282,7 +282,7 @@ class _Response:
         room = self._budget_besides(self._printed(lambda: self._in_envelope(parsed).envelope, "", err), _SPARE)
         plan = replace(plan, max_tokens=room, fields=plan.fields if error is None else plan.error_fields)
         tag = self._finished.invocation.etag if error is None else None
-        context = CallContext(if_none_match=tag, as_json=False)
+        context = CallContext(if_none_match=tag)
         shaped = self._shaper.shape_by(for_rows(plan, parsed), parsed.value, context)
         if not self._filters and not self._pays(shaped.text, parsed):
             return self._text()
@@ -313,12 +313,12 @@ class _Response:
         error, plan, err = self._error, self._plan, self._stderr(4 if self._error is None else 2)
         if error is None:
             source = self._envelope(parsed.value, None, {}, [], stderr=err.text)
-            context = CallContext(source=source, if_none_match=self._finished.invocation.etag)
+            context = CallContext(source=source, if_none_match=self._finished.invocation.etag, as_json=True)
             # A ref, and a cursor that carries it, are added to the envelope.
             room = None if plan.max_tokens is None else max(1, plan.max_tokens - _REF_AND_CURSOR)
         else:
             source = self._error_envelope(error, {"stdout": None}, err.text, {"ref": _REF}, [])
-            context, room = CallContext(), self._budget_besides(self._wire(source))
+            context, room = CallContext(as_json=True), self._budget_besides(self._wire(source))
             plan = replace(plan, fields=plan.error_fields, dialect="none")
         shaped = self._shaper.shape_by(replace(plan, max_tokens=room), parsed.value, context)
         envelope = shaped.envelope if error is not None else _command(shaped, source)
@@ -462,7 +462,7 @@ class _Response:
         """Whether the lines that the config drops cost more than the notice that says so."""
         dropped = "\n".join((*self._out.dropped, *self._err.dropped))
         notice = f"(99 lines left out: shaping expand {_REF})\n"
-        return not fits(dropped, self._plan, self._counter.exact(notice))
+        return not within_tokens(dropped, self._plan, self._counter.exact(notice))
 
 
 def costs_at_most(text: str, other: str, plan: Plan, part: float = 1.0) -> bool:

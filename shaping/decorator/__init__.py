@@ -158,8 +158,6 @@ def _name_of(function: Any) -> str:
 class DecoratedCall:
     """One call of a decorated function: the tool's notes, its result or error, and the shaped answer."""
 
-    __slots__ = ("args", "error", "etag", "iterates", "nested", "notes", "result", "running", "tool")
-
     def __init__(self, tool: DecoratedTool, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> None:
         self.tool = tool
         self.args = args
@@ -230,7 +228,7 @@ class DecoratedCall:
         reported = report_error(shaped, error, self)
         return marked(shaped, None) if reported is None else reported
 
-    @property
+    @functools.cached_property
     def framework(self) -> Framework | None:
         """What kind of framework is making the call."""
         return calling_framework(self.tool, self.args)

@@ -165,7 +165,7 @@ def present_rows(rows: Rows, plan: Plan, shape: Callable[[Plan, Any, CallContext
     notes = tuple(Warned(TOOL_WARNING, note) for note in rows.notes)
     asked = replace(whole_plan(plan), max_tokens=plan.max_tokens)
     warnings = (more, *notes) if rows.more else notes
-    return shape(asked, rows.records, CallContext(warnings=warnings, as_json=False))
+    return shape(asked, rows.records, CallContext(warnings=warnings))
 
 
 def present_hits(
@@ -184,13 +184,13 @@ def present_hits(
     asked = replace(whole_plan(plan), max_tokens=plan.max_tokens)
     after = {"cursor": str(found.last)} if found.last < found.total else {}
     if not found.lines:
-        return shape(asked, {"found": found.total, "hits": found.shown, **after}, CallContext(as_json=False))
+        return shape(asked, {"found": found.total, "hits": found.shown, **after}, CallContext())
     blocks = [_numbered(hit["text"], hit["from"]) for hit in found.shown]
     which = f"hits {found.first + 1:,} to {found.last:,} of {found.total:,}" if found.total else "no hits"
     which += f" ({counted(kept.lost, 'byte')} of this output are not kept)" if kept.lost else ""
     more = f"; the next: cursor={found.last}" if after else ""
     text = "\n--\n".join([which + more, *blocks])
-    return shape(replace(asked, parse=()), text, CallContext(page="", as_json=False))
+    return shape(replace(asked, parse=()), text, CallContext(page=""))
 
 
 def _numbered(text: str, first: int) -> str:

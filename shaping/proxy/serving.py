@@ -12,6 +12,7 @@ import sys
 import threading
 from collections import Counter, deque
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shaping.proxy.child import PipeReader, claim_standard_streams, command_server, open_reader, open_writer
@@ -75,11 +76,7 @@ def relay_command(command: list[str], process: Popen[bytes] | None, values: Mapp
 
 def run_stdio(make_upstream: Callable[[Callable[[str, bytes], None]], Upstream | Router], options: Options) -> int:
     """Serve an upstream server over standard input and output; return the exit code."""
-
-    async def serve(loading: Loading) -> int:
-        return await _serve_stdio(make_upstream(loading.log), loading)
-
-    return run_relay(serve, options)
+    return run_relay(partial(_serve_stdio, make_upstream), options)
 
 
 def run_relay(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Options) -> int:
@@ -119,8 +116,11 @@ async def _run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Op
         return code
 
 
-async def _serve_stdio(upstream: Upstream | Router, loading: Loading) -> int:
+async def _serve_stdio(
+    make_upstream: Callable[[Callable[[str, bytes], None]], Upstream | Router], loading: Loading
+) -> int:
     """Relay between standard input and output and a server, which is started before shaping is loaded."""
+    upstream = make_upstream(loading.log)
     if os.isatty(0):
         sys.stderr.write(_IN_A_TERMINAL)
     given, taken = claim_standard_streams()

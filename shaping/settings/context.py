@@ -31,8 +31,8 @@ _VARIABLES = ("SHAPING", "SHAPING_DEBUG", "SCALPEL_MCP_INFO", "SHAPING_PROFILE")
 # As os.environ keeps them: bytes on POSIX, text on Windows.
 _ON, _DEBUG, _SCALPEL, _PROFILE = (os.environ.encodekey(name) for name in _VARIABLES)
 
-_FALSE = frozenset({"", "0", "false", "no", "off"})
-_TRUE = frozenset({"", "1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off"})
+_TRUE = frozenset({"1", "true", "yes", "on"})
 
 
 _CHOICES = tuple(choice.name for choice in fields(Overrides))
@@ -136,9 +136,9 @@ def mode(environ: Mapping[str, str] = os.environ, tell: Callable[[str], None] | 
     word = value.strip().lower()
     if word == "observe":
         return "observe"
-    if word not in _TRUE | _FALSE and tell is not None:
+    if word and word not in _TRUE | _FALSE and tell is not None:
         tell(f"SHAPING is {value!r}; expected on, off or observe. It is ignored, and shaping is on.")
-    return "off" if word in _FALSE and word else "on"
+    return "off" if word in _FALSE else "on"
 
 
 def environment_profile(environ: Mapping[str, str] = os.environ) -> str | None:
@@ -146,7 +146,7 @@ def environment_profile(environ: Mapping[str, str] = os.environ) -> str | None:
     if not any_variable_set(environ):
         return None
     debug = environ.get("SHAPING_DEBUG")
-    if debug is not None and debug.strip().lower() in _TRUE - _FALSE:
+    if debug is not None and debug.strip().lower() in _TRUE:
         return "debug"
     scalpel = environ.get("SCALPEL_MCP_INFO")
     if scalpel is not None and scalpel.strip().upper() == "DEBUG":
@@ -174,7 +174,7 @@ def checked_environment(environ: Mapping[str, str], profiles: Collection[str]) -
     if unknown:
         problems.append(ConfigProblem(_ENVIRONMENT, "SHAPING", None, environ["SHAPING"], "on, off or observe"))
     debug = environ.get("SHAPING_DEBUG")
-    if debug is not None and debug.strip().lower() not in _TRUE | _FALSE:
+    if debug and debug.strip().lower() not in {"", *_TRUE, *_FALSE}:
         problems.append(ConfigProblem(_ENVIRONMENT, "SHAPING_DEBUG", None, debug, "1 or 0"))
     profile = environment_profile(environ)
     if profile is not None and profile not in profiles:
@@ -213,7 +213,7 @@ class PlanChooser:
     ) -> None:
         """Find the config; `tier` is the caller's, and `watch` follows edits of the file."""
         self._environ = os.environ if environ is None else environ
-        self._live = _live(config, self._environ)
+        self._live = _find_live(config, self._environ)
         if watch:  # a command that shapes once has no use for the next config
             self._live.start()
         self._tier = tier
@@ -288,7 +288,7 @@ def _problem(problem: ConfigError) -> Warned:
     return Warned("BAD_CONFIG", f"{where} and is not in use as written; `shaping check` says why")
 
 
-def _live(config: str | PathLike[str] | Mapping[str, Any] | None, environ: Mapping[str, str]) -> LiveConfig:
+def _find_live(config: str | PathLike[str] | Mapping[str, Any] | None, environ: Mapping[str, str]) -> LiveConfig:
     """Find the live config: a mapping is its own, a path must be good now, a search falls back with a warning."""
     if isinstance(config, Mapping):
         try:
