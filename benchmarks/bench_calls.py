@@ -34,7 +34,7 @@ from benchmarks import corpus, texts
 from benchmarks.results import markdown_table, write_section
 from benchmarks.samples import issues, wide_table
 from shaping import Shaper, shape
-from shaping.budget import fit_value
+from shaping.budget.fit import fit_value
 from shaping.cleaning import open_plain, quieten, redact_value, select_fields, without_empties
 from shaping.encoders import encode
 from shaping.mcp.parts import read_result

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from shaping.budget import Budget, Fitted, fit_value
+from shaping.budget.fit import Budget, Fitted, fit_value
 from shaping.paths import select
 from shaping.store import make_ref
 from shaping.store.expand import Expanded, Recalled, expand

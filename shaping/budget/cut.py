@@ -15,7 +15,7 @@ from shaping.budget.lines import FEW, by_characters, missing_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from shaping.budget import Budget
+    from shaping.budget.fit import Budget
     from shaping.budget.lines import LineChoice
 
 _EMPTY: Final = 2  # bytes of [] or {}

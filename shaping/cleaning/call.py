@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import orjson
 from pydantic import ValidationError
 
-from shaping.budget import Budget, fit_value
+from shaping.budget.fit import Budget, fit_value
 from shaping.cleaning import without_private_and_secrets
 from shaping.envelope import presentable
 from shaping.errors.detail import change_texts, plain_texts

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.budget import count_near
+from shaping.budget.fit import count_near
 from shaping.cleaning.call import limit_value
 from shaping.clients import UNKNOWN_CLIENT
 from shaping.mcp.schema import advertised_schema, is_wrapper

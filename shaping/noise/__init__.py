@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from shaping.encoders import encode
+from shaping.encoders.encoding import encode
 from shaping.noise.records import MISSING, NoiseRule, Records, Surroundings
 from shaping.noise.rules import RULES
 from shaping.noise.text import reduce_text

@@ -25,9 +25,8 @@ _ERROR = (
     r"|(?:unknown|illegal|missing) (?:\w+ )?(?:option|command|subcommand|flag|switch|argument|operand))(?:[^\w-]|$)"
     r"|(?-i:[A-Z]\w*(?:Error|Exception))(?-u:\b)|^e\s|^\s*(?:not ok|[✗✖✘])\s|:\d+:\d+:\s"
 )
-_has_error_word = matcher(f"(?i){_ERROR}")
-# The same in many lines at once: most texts have few lines that report an error.
-_have_error_word = matcher(f"(?im){_ERROR}")
+# In one line, or in many at once: most texts have few lines that report an error.
+_has_error_word = matcher(f"(?im){_ERROR}")
 _TOGETHER: Final = 16  # lines
 _NO_ERROR = re.compile(r"\b(?:0|no)\s+(?:errors?|failures?|failed|problems?|conflicts?)\b", re.IGNORECASE)
 _may_say_no_error = matcher(r"(?i)(?:0|no)\s+(?:error|fail|problem|conflict)")
@@ -53,7 +52,7 @@ def error_lines(lines: Sequence[str]) -> list[int]:
     for start in range(0, len(lines), _TOGETHER):
         some = lines[start : start + _TOGETHER]
         text = "\n".join(some)
-        if _have_error_word(without_surrogates(text)):
+        if _has_error_word(without_surrogates(text)):
             plain = text.isascii() and not _may_say_no_error(text)
             is_error = _has_error_word if plain else is_error_line
             found += [at for at, line in enumerate(some, start) if is_error(line)]

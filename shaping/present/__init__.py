@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.budget import Budget, Fitted, count_near, fit_value
+from shaping.budget.fit import Budget, Fitted, count_near, fit_value
 from shaping.cleaning import WITHHELD, fail_safe, log_fault, scrub_warning, with_absent
 from shaping.cleaning.call import clean_error
 from shaping.envelope import local_envelope

@@ -245,7 +245,7 @@ def encode_value(value: Any, plan: Plan, compact: bytes | None = None) -> tuple[
     compact = orjson.dumps(value) if compact is None else compact
     if plan.encoding == "json" or (plan.encoding == "auto" and len(compact) < SMALL):
         return compact.decode(), "json"
-    from shaping.encoders import encode  # noqa: PLC0415 (small answers need no encoder: costs 10 ms)
+    from shaping.encoders.encoding import encode  # noqa: PLC0415 (small answers need no encoder: costs 10 ms)
 
     made = encode(
         value,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from shaping.budget import search
 from shaping.budget.cut import Sizes
+from shaping.budget.fit import search
 from shaping.paths import join
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from shaping.budget import Budget, Fitted, fit_value
+from shaping.budget.fit import Budget, Fitted, fit_value
 from shaping.paths import select
 from shaping.response import Listed, Omission
 from shaping.tokens import counter

@@ -9,7 +9,7 @@ import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from shaping.budget import Budget, Fitted, fit_value
+from shaping.budget.fit import Budget, Fitted, fit_value
 from shaping.paths import parse, select
 from shaping.paths.grammar import Each, Glob, Index, Name, Slice
 from shaping.response import Listed, Omission

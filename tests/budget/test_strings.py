@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from shaping import Shaper
-from shaping.budget import Budget, fit_value
 from shaping.budget.cut import gone, shorten
+from shaping.budget.fit import Budget, fit_value
 from shaping.tokens import counter
 
 COUNTER = counter("o200k_base")

@@ -1,0 +1,273 @@
+"""A value is cut to its budget: in the tree, so that it stays parseable and valid, never in the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+from shaping.budget.cut import ErrorRows, Sizes, TreeCutter, Trim, columns, gone
+from shaping.paths import join
+from shaping.response import Listed, Omission, Reason
+from shaping.tokens.sampling import upper_bound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shaping.response import Json
+
+
+_MAP: Final = 32  # members above which an object's members are told together, as a list's elements are
+
+_CutList: TypeAlias = "tuple[str, int, int]"  # its path, its elements, and how many after the first report errors
+Place: TypeAlias = "tuple[str, str]"  # the exact path, and the same with every element as `[]`
+_GUESS: Final = 4  # bytes a token, for the first try
+_LOOK: Final = 8  # bytes a token: a text's beginning of that length tells whether the whole is over
+# Samples of a text, and their characters, by which its tokens are estimated; no two of them are equally far apart,
+# because records are.
+_FEW_BLOCKS, _BLOCKS, _BLOCK, _UNEVEN = 6, 24, 400, 0.618
+# Times under the limit by few and by many samples, and times over it, beyond which an estimate is enough.
+_FAR_BELOW, _CLEARLY, _NEARLY = 1.6, 1.4, 1.05
+_TRIES: Final = 32  # never reached in practice: every second try halves what is left
+# Of the limit, and of one of many tokens: one more try costs more than it shows.
+_ENOUGH, _ENOUGH_OF_MANY, _MANY = 0.96, 0.9, 2_000
+_AIM: Final = 0.985  # of the limit: a guess that is a little over is a try lost
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much may be shown: tokens of the whole text, elements of any list, characters of any string."""
+
+    max_tokens: int | None = None
+    max_items: int | None = None
+    max_string: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A value within its budget, and what had to go."""
+
+    value: Json
+    omissions: tuple[Omission, ...] = ()
+    lists: tuple[Listed, ...] = ()
+    position: tuple[str, int] | None = None  # the first list or text that was cut, and where: the next page is there
+    fits: bool = True  # False only where the budget is smaller than what the envelope alone needs
+    # Of the text that was counted; an estimate where that is far below the budget.
+    tokens: float = field(default=0, compare=False)
+
+
+@dataclass
+class Lack:
+    """What was found missing so far; equal things in many elements of a list are one."""
+
+    errors: ErrorRows = field(default_factory=ErrorRows)
+    lists: dict[tuple[str, int, int], list[_CutList]] = field(default_factory=dict)  # by place, shown, first
+    others: dict[tuple[str, Reason], list[tuple[str, int]]] = field(default_factory=dict)
+    first: tuple[str, int] | None = None  # the first list that was cut, and how many first elements are shown
+    first_text: tuple[str, int] | None = None  # the first text that was cut, and where
+
+    def omissions(self) -> tuple[Omission, ...]:
+        """List what is missing, one entry for each rule."""
+        tails = [_tail(general, shown, first, places) for (general, shown, first), places in self.lists.items()]
+        return (*tails, *(_grouped(general, reason, places) for (general, reason), places in self.others.items()))
+
+    def listed(self) -> tuple[Listed, ...]:
+        """List, for each list that was cut, how many of how many elements are shown."""
+        return tuple(_listed(general, shown, first, places) for (general, shown, first), places in self.lists.items())
+
+
+def lacks(before: Any, after: Any, errors: ErrorRows) -> Lack:
+    """Compare a value with what is left of it; parts that are the same objects are not looked at."""
+    found = Lack(errors)
+    _compare(before, after, ("", ""), found)
+    return found
+
+
+def _compare(before: Any, after: Any, place: Place, found: Lack) -> None:
+    if before is after:
+        return
+    if isinstance(before, list):
+        rows = found.errors.places(after)
+        for number, new in zip(rows, after, strict=True):
+            if before[number] is new:  # so that no path is written for the many that stay
+                continue
+            _compare(before[number], new, (join(place[0], number), join(place[1], slice(None))), found)
+        if len(after) < len(before):
+            first = next((at for at, number in enumerate(rows) if at != number), len(after))
+            errors = sum(at >= first for at in found.errors.of(before)) if first < len(after) else 0
+            found.lists.setdefault((place[1], len(after), first), []).append((place[0], len(before), errors))
+            found.first = found.first or (place[0], first)
+    elif isinstance(before, dict):
+        _compare_members(before, after, place, found)
+    elif before != after:
+        head, missing = gone(before, after)
+        found.others.setdefault((place[1], "string"), []).append((place[0], missing))
+        found.first_text = found.first_text or (place[0], head)
+
+
+def _compare_members(before: dict[str, Any], after: dict[str, Any], place: Place, found: Lack) -> None:
+    together = before if len(before) > _MAP else columns(before)
+    general = f"{place[1]}.*".removeprefix(".")
+    for key, old in before.items():
+        if key in after:
+            where = general if key in together else join(place[1], key)
+            _compare(old, after[key], (join(place[0], key), where), found)
+    if len(after) < len(before):
+        found.others.setdefault((place[1], "depth"), []).append((place[0], len(before) - len(after)))
+
+
+def _listed(general: str, shown: int, first: int, places: list[_CutList]) -> Listed:
+    totals = [total for _, total, _ in places]
+    if len(places) > 1 and general.endswith("*") and min(totals) == max(totals):
+        # Columns of a table: the number of its rows is what a reader needs to ask for the others.
+        return Listed(general, shown, totals[0])
+    listed = Listed(places[0][0] if len(places) == 1 else general, shown * len(places), sum(totals))
+    if first == shown:
+        return listed
+    return replace(listed, first=first * len(places), errors=sum(errors for _, _, errors in places))
+
+
+def _tail(general: str, shown: int, first: int, places: list[_CutList]) -> Omission:
+    count = sum(total - shown for _, total, _ in places)
+    if len(places) == 1:
+        return Omission(join(places[0][0], slice(first, places[0][1])), count, "items")
+    return Omission(join(general, slice(first, None)), count, "items")
+
+
+def _grouped(general: str, reason: Reason, places: list[tuple[str, int]]) -> Omission:
+    path = places[0][0] if len(places) == 1 else general
+    return Omission(path, sum(count for _, count in places), reason)
+
+
+def fit_value(
+    value: Any,
+    budget: Budget,
+    render: Callable[[Fitted], str],
+    exact: Callable[[str], int],
+    *,
+    size: int | None = None,
+) -> Fitted:
+    """Cut a value so that the whole text of it, as `render` writes it with its marks, is within the budget.
+
+    A budget too small for anything gives the minimal form: an empty object, list or string of the value's own type.
+    `size` is that of the value's compact JSON, where it is known.
+    """
+    errors = ErrorRows()
+    trim = Trim(budget, errors)
+    limited = budget.max_items is not None or budget.max_string is not None
+    trimmed = trim.value(value) if limited else value
+    if budget.max_tokens is None:
+        return _fitted(value, trimmed, errors)
+    sizes, limit = Sizes(), budget.max_tokens
+    fitting = _Fitting(value, trimmed, TreeCutter(sizes, trim.whole, errors), errors, render, exact, limit)
+    room, most, over = limit * _GUESS, limit * _LOOK, 0
+    if size is None or trimmed is not value or isinstance(value, str):
+        size = sizes.of(trimmed, most)
+    if _BLOCKS * _BLOCK < size <= most:
+        whole = _fitted(value, trimmed, errors)
+        tokens = fitting.tokens(render(whole), whole=True)
+        if tokens <= limit:
+            return replace(whole, tokens=tokens)
+        room, over = int(size * _AIM * limit / tokens), size
+    elif isinstance(trimmed, str) and len(trimmed) > most:
+        room = int(len(trimmed) * _AIM * limit / _sampled(trimmed, exact))
+    return search(limit, fitting.attempt, min(room, size), over) or fitting.minimal()
+
+
+def count_near(text: str, limit: int, exact: Callable[[str], int]) -> float:
+    """Return a text's tokens: exactly where they are near the limit, else an estimate by samples."""
+    if len(text) > 2 * _FEW_BLOCKS * _BLOCK:
+        tokens = _sampled(text, exact, _FEW_BLOCKS)
+        if tokens * _FAR_BELOW <= limit:
+            return tokens
+    if len(text) > 2 * _BLOCKS * _BLOCK:
+        tokens = _sampled(text, exact)
+        if tokens * _CLEARLY <= limit or tokens > limit * _NEARLY:
+            return tokens
+    return exact(text)
+
+
+def _sampled(text: str, exact: Callable[[str], int], blocks: int = _BLOCKS) -> float:
+    """Estimate a text's tokens by samples from all over it."""
+    span = len(text) - _BLOCK
+    starts = [int((block + block * _UNEVEN % 1) * span / blocks) for block in range(blocks)]
+    sample = "\n".join(text[start : start + _BLOCK] for start in starts)
+    return exact(sample) * len(text) / len(sample)
+
+
+@dataclass(frozen=True)
+class _Fitting:
+    """One value on its way into one budget."""
+
+    value: Any
+    trimmed: Any
+    cut: TreeCutter
+    errors: ErrorRows
+    render: Callable[[Fitted], str]
+    exact: Callable[[str], int]
+    limit: int
+    seen: list[tuple[Any, float]] = field(default_factory=list)
+
+    def attempt(self, room: int) -> tuple[Fitted, float, bool]:
+        """Cut to a room in bytes; tell the tokens, and whether nothing was cut."""
+        kept = self.cut.to(self.trimmed, room)
+        fitted = _fitted(self.value, kept, self.errors)
+        # Elements are large and rooms close together: many rooms hold the same, and it is written and counted once.
+        cost = next((cost for other, cost in self.seen if other == kept), None)
+        whole = kept is self.trimmed
+        if cost is None:
+            cost = self.tokens(self.render(fitted), whole=whole)
+            self.seen.append((kept, cost))
+        return replace(fitted, tokens=cost), cost, whole
+
+    def minimal(self) -> Fitted:
+        """Return the least there is: what the room of nothing leaves, or the empty value of its type."""
+        least = _fitted(self.value, self.cut.to(self.trimmed, 0), self.errors)
+        if self.tokens(self.render(least), whole=False) <= self.limit:
+            return least
+        nothing = type(self.value)() if isinstance(self.value, (str, list, dict)) else self.value
+        empty = _fitted(self.value, nothing, self.errors)
+        return replace(empty, fits=self.tokens(self.render(empty), whole=False) <= self.limit)
+
+    def tokens(self, text: str, *, whole: bool) -> float:
+        """Count a text as exactly as the limit needs."""
+        # An uncut text whose bytes fit needs no count: none has more tokens than bytes. A cut one is counted, or the
+        # search would stop too early.
+        if whole and (most := upper_bound(text)) <= self.limit:
+            return most
+        return count_near(text, self.limit, self.exact)
+
+
+def _fitted(value: Any, kept: Any, errors: ErrorRows) -> Fitted:
+    lack = lacks(value, kept, errors)
+    return Fitted(kept, lack.omissions(), lack.listed(), lack.first or lack.first_text)
+
+
+def search(limit: int, attempt: Callable[[int], tuple[T, float, bool]], room: int, over: int = 0) -> T | None:
+    """Look for the room that brings a cost close to its limit, from a guess on; None where nothing fits at all.
+
+    `attempt` takes a room, and returns a candidate, its cost, which grows with the room roughly in proportion, and
+    whether more room would change nothing. `over` is a room that is known to be too large.
+    """
+    best, fits, best_cost, width = None, 0, 0.0, 0
+    least = limit * (_ENOUGH if limit < _MANY else _ENOUGH_OF_MANY)
+    for _ in range(_TRIES):
+        candidate, cost, whole = attempt(room)
+        if cost <= limit:
+            best, fits, best_cost = candidate, room, cost
+        else:
+            over = room
+        left = over - fits
+        if best_cost >= least or (whole and cost <= limit) or (over and left <= max(8, over // 50)):
+            break
+        guess = int(room * _AIM * limit / max(cost, 1))
+        if not over:
+            room = min(max(guess, room + room // 32 + 8), room * 4 + 8)
+        elif width and left > width / 2:
+            # A guess by proportion is mostly right; where the last one did not even halve what is left, halve it.
+            room = fits + left // 2
+        else:
+            room = min(max(guess, fits + left // 32 + 1), over - left // 32 - 1)
+        width = left if over else 0
+    return best
