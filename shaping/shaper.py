@@ -65,7 +65,7 @@ class Shaper(PlanChooser):
         self.facts = Facts(tier, tool_version, tuple(capabilities), session_id, expandable)
         self._recorder = recorder
         self._keeper = None if store is None else Keeper(store)
-        self._originals = Originals(self.keeper, lambda: self.loaded_config.config.store.ttl_seconds)
+        self._originals = Originals(self.keeper, lambda: self.loaded_config.store.ttl_seconds)
         self._databases: Databases | None = None
         self._looked: set[tuple[str, str]] = set()  # tools in whose answers the fields to keep were looked for
 

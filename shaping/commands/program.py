@@ -223,7 +223,7 @@ def _enter(source: CommandSource, plan: Plan, before: str, after: str, shaped: S
 
     def keep(read: str) -> str | None:
         """Keep the two sides of a call."""
-        keeper, ttl = shaper_of(source).keeper("command"), source.loaded_config.config.store.ttl_seconds
+        keeper, ttl = shaper_of(source).keeper("command"), source.loaded_config.store.ttl_seconds
         if shaped is not None:
             return texts.keep_texts(keeper, read, [shaped], ttl=ttl)
         # Nothing can be taken out of a text with private fields.

@@ -393,7 +393,7 @@ class CallRecorder:
         self._ledger.record(replace(call, server=server, milliseconds=took, keep=keep, **about))
 
     def _keep(self, shaped: Sequence[Shaped], read: str) -> str | None:
-        ttl = self._shaper.loaded_config.config.store.ttl_seconds
+        ttl = self._shaper.loaded_config.store.ttl_seconds
         return keep_texts(self._shaper.keeper("mcp"), read, shaped, ttl=ttl)
 
 

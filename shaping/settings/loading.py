@@ -18,7 +18,7 @@ from shaping import settings
 from shaping.paths import PathError
 from shaping.settings.files import is_allowed, is_present, stays_inside, user_directory
 from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, suggestion_for
-from shaping.settings.plan import Overrides, Plan, PlanRequest, Surface, compile_plan
+from shaping.settings.plan import Overrides, Plan, PlanRequest, StoreConfig, Surface, compile_plan
 from shaping.settings.resolve import ResolvedChoice, resolve
 from shaping.settings.sources import (
     THE_CALL,
@@ -35,7 +35,7 @@ from shaping.settings.sources import (
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from shaping.settings.model import Config, StoreConfig
+    from shaping.settings.model import Config
 
 
 def check_request(call: PlanRequest, profiles: Collection[str]) -> None:
@@ -93,6 +93,11 @@ class LoadedConfig:
         return settings.Config.model_validate(self.merged)
 
     @property
+    def store(self) -> StoreConfig:
+        """The store's settings as they were merged."""
+        return StoreConfig(**self.merged["store"])
+
+    @property
     def profiles(self) -> tuple[str, ...]:
         """Name the profiles that can be chosen."""
         return self.sources.profiles.names()
@@ -126,9 +131,8 @@ class LoadedConfig:
 
     def store_for(self, surface: Surface) -> StoreConfig:
         """Return the store's settings; the next `shaping expand` is another process, so a command's store is a file."""
-        store = self.config.store
-        kind = store.kind or ("sqlite" if surface == "command" else "memory")
-        return store.model_copy(update={"kind": kind})
+        kind = self.store.kind or ("sqlite" if surface == "command" else "memory")
+        return replace(self.store, kind=kind)
 
     def warm(self, other: LoadedConfig) -> None:
         """Compile the plans that another config has in use, so that a swap costs the next call nothing."""

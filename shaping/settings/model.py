@@ -297,13 +297,6 @@ class StoreSettings(_Model):
     """How long omitted data can be expanded."""
 
 
-class StoreConfig(StoreSettings):
-    """The store's settings with all layers merged."""
-
-    max_bytes: int
-    ttl_seconds: float
-
-
 class ToolListing(_Model):
     """How a tool is shown in the list of tools."""
 
@@ -353,7 +346,6 @@ class Config(ConfigFile):
     """All layers merged: the sections that the bundled config fills are always there."""
 
     tokenizer: str
-    store: StoreConfig
     agent_controls: bool
     tools: dict[str, ToolListing]
     tools_changed: ToolsChanged

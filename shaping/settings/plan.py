@@ -70,6 +70,17 @@ class Overrides:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreConfig:
+    """The store's settings with all layers merged."""
+
+    max_bytes: int
+    ttl_seconds: float
+    kind: StoreKind | None = None
+    path: str | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Empties:
     """Which empty or default values are dropped."""
 

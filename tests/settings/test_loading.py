@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 def test_what_a_file_leaves_unsaid_comes_from_the_bundled_config() -> None:
-    config = load({"store": {"kind": "sqlite", "path": "x.db"}, "agent_controls": True}).config
+    loaded = load({"store": {"kind": "sqlite", "path": "x.db"}, "agent_controls": True})
+    config = loaded.config
     assert type(config) is Config
-    assert config.store == StoreConfig(kind="sqlite", path="x.db", max_bytes=67_108_864, ttl_seconds=900)
+    assert loaded.store == StoreConfig(kind="sqlite", path="x.db", max_bytes=67_108_864, ttl_seconds=900)
     assert config.global_ is not None
     assert (config.global_.profile, config.tokenizer, config.agent_controls, config.allow_eval) == (
         "minimal", "o200k_base", True, False,

@@ -54,8 +54,8 @@ def test_only_what_narrows_applies_of_a_config_that_is_not_allowed(tree: Path, e
     assert plan.fields is not None
     assert (plan.redact.off, plan.redact.values, plan.redact.names) == (False, True, True)
     assert plan.max_tokens == default.plan("search").max_tokens
-    assert (found.config.store, found.config.errors, found.config.tools) == (
-        default.config.store,
+    assert (found.store, found.config.errors, found.config.tools) == (
+        default.store,
         default.config.errors,
         default.config.tools,
     )
@@ -165,7 +165,7 @@ def test_a_store_of_an_allowed_config_stays_in_the_project(tree: Path, environ: 
 def test_a_store_may_lie_in_the_project_or_in_the_users_directories(tree: Path, environ: dict[str, str]) -> None:
     for path in ("store.sqlite", ".shaping/store.sqlite", str(Path(environ["XDG_DATA_HOME"]) / "shaping" / "a.sqlite")):
         allow(write(tree / ".shaping" / NAME, {"store": {"kind": "sqlite", "path": path}}), environ)
-        assert load(cwd=tree, environ=environ).config.store.path == path
+        assert load(cwd=tree, environ=environ).store.path == path
 
 
 PROTECTS = {"global": {"private": ["**.email"], "max_tokens": 300}, "tool_overrides": {"*": {"include_only": ["ok"]}}}

@@ -240,7 +240,7 @@ def _shaped(shaper: Shaper, plan: Plan, argv: tuple[str, ...], text: str) -> str
 
 
 def _keep(shaper: Shaper, before: str, read: str) -> str | None:
-    return keep_output(shaper.keeper("command"), read, before, ttl=shaper.loaded_config.config.store.ttl_seconds)
+    return keep_output(shaper.keeper("command"), read, before, ttl=shaper.loaded_config.store.ttl_seconds)
 
 
 def _whole(file: Path | None) -> str | None:
