@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from shaping.store import Store
     from shaping.store.expand import Recalled
 
-logger = logging.getLogger("shaping")
 
 _NO_CONTEXT = CallContext()
 
@@ -137,9 +135,7 @@ class Shaper(PlanChooser):
             read = _read(value, plan, call)
             cleaned = clean(read.value, read.plan, read.call)
             for warned in cleaned.warnings:
-                if warned.code == "UNREADABLE_TEXT":
-                    logger.warning("%r: %s", plan.tool, warned)
-                elif warned.code in {"NO_SUCH_FIELD", "PRIVATE_PATH"}:
+                if warned.code in {"UNREADABLE_TEXT", "NO_SUCH_FIELD", "PRIVATE_PATH"}:
                     self._tell(f"{plan.tool!r}: {warned.message}")
             if cleaned.original is not None:
                 read = read._replace(value=cleaned.original)

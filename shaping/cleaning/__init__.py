@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 
 from shaping.envelope import read_wire, recognise
-from shaping.parsers import EXACT, parse, parse_if_cheaper
+from shaping.parsers import EXACT, Parsed, parse, parse_if_cheaper
+from shaping.parsers.pairs import read_record
 from shaping.paths import deep_path
 from shaping.paths.rules import after, fits_key, rule
 from shaping.paths.selection import misses
@@ -23,7 +24,6 @@ from shaping.values.opening import OneShotError
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from shaping.parsers import Parsed
     from shaping.paths import FieldPlan
     from shaping.paths.rules import Rest
     from shaping.paths.strings import Unreadable
@@ -154,10 +154,23 @@ def envelope_in(value: dict[str, Any], plan: Plan) -> tuple[Any, Plan]:
 def data_in(text: str, plan: Plan) -> Parsed | None:
     """Read the data that a text holds: fields, private paths and noise rules hold inside it too."""
     if plan.fields is not None:  # whoever names fields has asked for data
-        return parse(text, plan.parse)
+        return parse(text, plan.parse) or record_in(text, plan)
     if plan.encoding == "json":
         return parse(text, EXACT) if "json" in plan.parse else None
     return parse_if_cheaper(text, plan.parse)
+
+
+def record_in(text: str, plan: Plan) -> Parsed | None:
+    """Read lines of `name: value` as a record where configured paths decide about its members."""
+    fields = plan.fields
+    if fields is None or "pairs" not in plan.parse or (record := read_record(text)) is None:
+        return None
+    kept = fields.apply(record)
+    if kept == record or (fields.selective and not kept):
+        return None
+    # What is private may go on in the next line, so that a text that names it stays one.
+    is_guarded = plan.private is not None and plan.private.apply(text) != text
+    return None if is_guarded else Parsed(record, "pairs", text=text)
 
 
 def _opened(raw: Any, plan: Plan, call: CallContext) -> tuple[Any, StepNotes]:
@@ -183,7 +196,9 @@ def select_fields(value: Any, fields: FieldPlan | None) -> tuple[Any, StepNotes]
     kept = meant.apply(value, unreadable)
     warnings = [_warning(unreadable)] if unreadable else []
     warnings += [_deeper(path) for path, deep in zip(fields.exclude, meant.exclude, strict=True) if path != deep]
-    if fields.include and value and _is_bare(kept):
+    if fields.include and type(value) is str and kept is value:
+        warnings.append(Warned("UNREADABLE_TEXT", "this text is not data; include_only leaves it whole"))
+    elif fields.include and value and _is_bare(kept):
         named = ", ".join(map(str, fields.include[:3]))
         warnings.append(Warned("NO_SUCH_FIELD", f"include_only names nothing that this answer has ({named})"))
     return kept, StepNotes(tuple(warnings)) if warnings else NOTHING

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.budget.fit import count_near
+from shaping.cleaning import record_in
 from shaping.cleaning.call import limit_value
 from shaping.clients import UNKNOWN_CLIENT
-from shaping.mcp.schema import advertised_schema, is_wrapper
+from shaping.mcp.schema import advertised_schema, asks_inside, is_excluded, is_wrapper
 from shaping.parsers import EXACT, parse, parse_if_cheaper
 from shaping.parsers.json import read_json, write_json
 from shaping.paths.strings import base64_text
@@ -144,9 +145,10 @@ class ResultData:
 
 
 def read_result(
-    result: Mapping[str, Any], schema: Mapping[str, Any] | None = None, *, verbatim: bool = False
+    result: Mapping[str, Any], schema: Mapping[str, Any] | None = None, plan: Plan | None = None
 ) -> ResultData:
     """Find the data of a result, once, whichever channels it is written to; a text that is verbatim is none."""
+    verbatim = plan is not None and plan.verbatim
     texts = [(index, block["text"]) for index, block in enumerate(result.get("content") or ()) if is_text(block)]
     structured = result.get("structuredContent")
     repeats = _repeats_blocks(structured, result.get("content") or ())
@@ -154,6 +156,8 @@ def read_result(
         parts = tuple(_to_the_letter(*text) for text in texts) if verbatim else _from_texts(texts)
         return ResultData(parts, repeats_blocks=repeats)
     read = _to_the_letter if verbatim else _text_part
+    if (found := _one_string(structured, texts, read, plan)) is not None:
+        return found
     return _from_structured(structured, texts, _says_wrapped(result, schema), read)
 
 
@@ -174,8 +178,6 @@ def is_listing(value: Any) -> bool:
 def _from_structured(
     structured: Any, texts: Sequence[tuple[int, str]], wrapped: bool, read: Callable[[int, str], DataPart]
 ) -> ResultData:
-    if (found := _one_string(structured, texts, read)) is not None:
-        return found
     inner = structured["result"] if _is_wrap(structured) else _MISSING
     part = _mirrored(structured, texts)
     if inner is not _MISSING and not part.blocks:
@@ -200,7 +202,7 @@ def _repeats_blocks(structured: Any, content: Sequence[Mapping[str, Any]]) -> bo
 
 
 def _one_string(
-    structured: Any, texts: Sequence[tuple[int, str]], read: Callable[[int, str], DataPart]
+    structured: Any, texts: Sequence[tuple[int, str]], read: Callable[[int, str], DataPart], plan: Plan | None
 ) -> ResultData | None:
     """Read `{"result": "..."}`, as frameworks write for tools that return a string, and its mirror in a text block.
 
@@ -217,13 +219,22 @@ def _one_string(
     blocks = () if index is None else (index,)
     rest = [read(other, text) for other, text in texts if other != index]
     inside = read(-1, string)
-    if not inside.prose:
+    wrapped = key == "result"
+    # Data under a name that must go is not looked into: all of it goes, in both channels.
+    excluded = not wrapped and plan is not None and is_excluded(plan, key)
+    if not inside.prose and not excluded:
         part = replace(inside, blocks=blocks)
         return ResultData((part, *rest), part, member=key, packed=True)
-    wrapped = key == "result"
-    is_data = wrapped or (read is _text_part and parse_if_cheaper(string) is not None)
+    is_data = wrapped or (not excluded and read is _text_part and _is_data(string, key, plan))
     part = DataPart(string if is_data else structured, blocks)
     return ResultData((part, *rest), part, wrapped, member=None if wrapped else key)
+
+
+def _is_data(string: str, key: str, plan: Plan | None) -> bool:
+    """Return whether the one string of an object is the data, by what it is and by what the plan asks for."""
+    if plan is not None and (asks_inside(plan, key) or record_in(string, plan) is not None):
+        return True
+    return parse_if_cheaper(string) is not None
 
 
 def _is_wrap(structured: Any) -> bool:
@@ -374,7 +385,7 @@ def _read(text: str) -> tuple[Any, bytes | None]:
 
 def read_parts(result: Mapping[str, Any], context: ResultContext) -> ResultData:
     """Find the data of a result; texts that are too many for each to have a share of the budget are one."""
-    data = read_result(result, context.entry.declared, verbatim=context.plan.verbatim)
+    data = read_result(result, context.entry.declared, context.plan)
     budget = context.plan.max_tokens
     texts = [part for part in data.parts if part is not data.structured]
     if budget is None or len(texts) * _LEAST <= budget:

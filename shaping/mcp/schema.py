@@ -27,7 +27,9 @@ def data_schema(plan: Plan, declared: dict[str, Any]) -> dict[str, Any]:
         # Data in a string stays in a string where the data stands alone; an envelope holds it as data.
         return declared if plan.dialect == "none" else {}
     try:
-        return open_schema(declared) if plan.fields is None else plan.fields.schema(declared)
+        if plan.fields is None or _asks_inside_string(plan, declared):
+            return open_schema(declared)
+        return plan.fields.schema(declared)
     except Unprojectable as reason:
         logger.warning("the output schema of %r is not advertised: %s", plan.tool, reason)
     except Exception as fault:  # noqa: BLE001 - a server may declare anything, and its tools must still be listed
@@ -38,13 +40,34 @@ def data_schema(plan: Plan, declared: dict[str, Any]) -> dict[str, Any]:
 def warn_unmatched(plan: Plan, declared: dict[str, Any]) -> None:
     """Log the fields to keep that no answer of a tool can have: somebody misspelt them."""
     try:
-        missed = [] if plan.fields is None else plan.fields.matches_nothing_in(declared)
+        if plan.fields is None or _asks_inside_string(plan, declared):
+            return
+        missed = plan.fields.matches_nothing_in(declared)
     except Exception:  # noqa: BLE001 - what cannot be followed is told where it is to be advertised
         return
     if missed:
         logger.warning(
             "of %r, include_only names what its output schema does not have: %s", plan.tool, ", ".join(missed)
         )
+
+
+def asks_inside(plan: Plan, key: str) -> bool:
+    """Return whether fields to keep mean what the one string of an object holds, because none names the string."""
+    fields = plan.fields
+    is_named = fields is None or not fields.selective or fields.state.member(key) is not None
+    return not is_named and not is_excluded(plan, key)
+
+
+def is_excluded(plan: Plan, key: str) -> bool:
+    """Return whether a member of the data goes by its name."""
+    states = [held.state for held in (plan.fields, plan.private) if held is not None]
+    return any(type(state)(exclude=state.exclude).member(key) is None for state in states)
+
+
+def _asks_inside_string(plan: Plan, declared: Mapping[str, Any]) -> bool:
+    """Return whether fields mean what the one string of an object holds, by the object's schema."""
+    members = list((declared.get("properties") or {}).items())
+    return len(members) == 1 and members[0][1].get("type") == "string" and asks_inside(plan, members[0][0])
 
 
 def wire_schema(plan: Plan, declared: dict[str, Any], *, nullable: bool = False) -> dict[str, Any]:

@@ -44,6 +44,12 @@ def parse_pairs(text: str) -> Any:
     return _outline(text)
 
 
+def read_record(text: str) -> dict[str, Any] | None:
+    """Return the object that a few lines of `name: value` are; whether they are meant as one, the caller must know."""
+    record = _object(text, _COLON) if ": " in text and text.count("\n") < _HEAD else None
+    return record if record is not None and len(record) > 1 else None
+
+
 def _in_lines(text: str) -> list[dict[str, Any]] | None:
     """Read lines of several names with values each, as `level=info msg="it began"` or with two spaces between them."""
     first, more, _ = text.lstrip("\n")[:_HEAD].partition("\n")

@@ -205,6 +205,40 @@ def test_data_that_cannot_be_read_is_warned_of_once_and_never_dearer(text: str) 
     assert [warned.message for warned in inside.warnings] == [message.replace("1 text", "30 texts")]
 
 
+@pytest.mark.parametrize("key", ["content", "Content"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name,city\n" + "".join(f"{SECRET},Berlin\n" for _ in range(40)),
+        json.dumps([{"name": SECRET}]),
+        f"name: {SECRET}\nsize: 1",
+    ],
+)
+def test_data_in_the_one_string_of_an_object_goes_with_the_string_s_own_private_name(key: str, text: str) -> None:
+    result = {"content": [{"type": "text", "text": text}], "structuredContent": {"content": text}}
+    for more in ({}, {"include_only": ["size", "name"]}, {"exclude_fields": ["size"]}):
+        shaper = Shaper({"tool_overrides": {"t": {"private": [key], **more}}})
+        assert SECRET not in json.dumps(shaper.shape_result(result, tool="t"))
+
+
+def test_a_record_that_names_a_private_field_is_withheld_whatever_else_is_asked_for() -> None:
+    shaper = Shaper({"tool_overrides": {"t": {"private": ["**.salary"], "include_only": ["bob", "id"]}}})
+    assert SECRET not in shaper.shape(f"id: the salary of\nbob: {SECRET}", tool="t").text
+
+
+def test_a_text_that_is_no_data_goes_out_whole_with_a_warning_and_no_dearer() -> None:
+    shaper = Shaper({"tool_overrides": {"t": {"include_only": ["size"]}}})
+    text = "Nothing was found here.\nTry another folder."
+    shaped = shaper.shape(text, tool="t")
+    assert shaped.text == text
+    assert [warned.code for warned in shaped.warnings] == ["UNREADABLE_TEXT"]
+    for key in ("content", "result"):
+        result = {"content": [{"type": "text", "text": text}], "structuredContent": {key: text}}
+        out = shaper.shape_result(result, tool="t")
+        assert {name: out[name] for name in result} == result
+        assert [warned["code"] for warned in out["_meta"]["shaping"]["warnings"]] == ["UNREADABLE_TEXT"]
+
+
 def test_what_is_left_out_of_a_string_is_told() -> None:
     shaper = Shaper({"tool_overrides": {"users": {"exclude_fields": ["raw.email"]}}})
     shaped = shaper.shape({"id": 1, "raw": '{"email": "x", "name": "Ann"}'}, tool="users")
