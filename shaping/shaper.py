@@ -90,7 +90,8 @@ class Shaper(PlanChooser):
 
         A `profile` is what this call asks for; a `default_profile` stands where block and environment name none.
         `error` says why the call failed; `source` is an envelope whose meta the answer keeps; `owner` alone may expand
-        what was left out. A budget counts `text`, or with `as_json` the JSON of `value`, whichever is sent.
+        what was left out. A budget counts `text`, or with `as_json` the JSON of `value`, whichever is sent. Fields, a
+        budget or an encoding for some calls are a block's: `with shaping.using(max_tokens=300): …`.
         """
         plan, wrong = self.choose(
             tool, surface=surface, profile=profile, request=request, default_profile=default_profile

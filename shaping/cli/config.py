@@ -20,7 +20,7 @@ from shaping.settings.check import contract_problems
 from shaping.settings.context import checked_environment, environment_profile
 from shaping.settings.files import allow as record, config_places, find, forget, is_in_tree, ledger_path, refuse_links
 from shaping.settings.jsonc import ConfigError, report, short_name
-from shaping.settings.resolve import fits, full_name
+from shaping.settings.resolve import PROTECTIVE_CHOICES, fits, full_name
 from shaping.settings.sources import Origin, is_bundled, server_presets
 
 if TYPE_CHECKING:
@@ -117,9 +117,8 @@ def _rules_without_tool(config: LoadedConfig) -> Iterator[str]:
     """Name the rules that match no tool of the ledger, or of the traffic that the config was suggested from."""
     from shaping.learning.drift import Baseline, baseline_path  # noqa: PLC0415 (only a config with rules needs it)
 
-    rules, path = config.config.tool_overrides or {}, ledger_path()
-    called = LedgerDatabase(path).sums(seconds=_ALL_TIME) if rules and path is not None else []
-    tools = {full_name(one.tool, one.server) for one in called}
+    rules = config.config.tool_overrides or {}
+    tools = _tools_called() if rules else set()
     for file in map(Path, config.files if rules else ()):
         tools |= {*(baseline.tools if (baseline := Baseline.read(baseline_path(file))) is not None else ())}
     for rule in rules if tools else ():
@@ -128,6 +127,22 @@ def _rules_without_tool(config: LoadedConfig) -> Iterator[str]:
             near = did_you_mean(nearest(rule, sorted(names), n=1))
             so_far = f"{len(tools):,} tools were" if len(tools) > 1 else f"only {next(iter(tools))} was"
             yield f"note: the rules for {rule!r} match no tool called so far ({so_far}).{near}"
+
+
+def _tools_called() -> set[str]:
+    """Return the tools of the ledger, each with the name of its server."""
+    path = ledger_path()
+    called = [] if path is None else LedgerDatabase(path).sums(seconds=_ALL_TIME)
+    return {full_name(one.tool, one.server) for one in called if one.kind != "definition"}
+
+
+def _unknown(tool: str, config: LoadedConfig) -> list[str]:
+    """Say of a tool that was not called so far and has no rules that it may be misspelt."""
+    called, rules = _tools_called(), config.config.tool_overrides or {}
+    names = called | {name.rpartition("/")[2] for name in called}
+    if not names or tool in names or any(fits(tool, rule) for rule in rules) or _server_rules(config, tool):
+        return []
+    return [f"no tool {tool!r} was called so far.{did_you_mean(nearest(tool, sorted(names), n=1))}"]
 
 
 def _places(files: Sequence[Path]) -> str:
@@ -152,8 +167,8 @@ def _check_traffic(folder: Path, config: LoadedConfig) -> Answer:
     failures = [*found.contracts.failures.values()]
     told = {"changed": found.drift, "not kept": failures, "not answered": found.unanswered}
     notes = [f"{what}: {one}" for what, ones in told.items() for one in ones]
-    if not found.compared:
-        notes.append("no baseline to compare with: `shaping suggest TRAFFIC -o CONFIG` writes one")
+    if not found.compared and not found.contracts.asked:
+        notes.append("changes were not looked for: `shaping suggest FOLDER -o CONFIG` notes what fields there are now")
     compared = f"{counted(found.contracts.asked, 'answer')} compared, {counted(len(failures), 'contract')} not kept"
     data = {
         "calls": found.calls,
@@ -183,13 +198,19 @@ def explain(
         choices = [_by_environment(choice) if choice.name == "profile" else choice for choice in choices]
     own = {choice.name for choice in own_choices(choices, found, surface.value)}
     leaves_out = {choice.name for choice in choices if choice.name in _LEAVES_OUT and choice.value}
-    shown = [*choices] if everything else [one for one in reversed(choices) if one.name in own | leaves_out]
+    enabled = next(choice.value for choice in choices if choice.name == "enabled")
+    # What a tool that is not enabled goes without follows from that, and no line says it.
+    listed = own | leaves_out if enabled else own & PROTECTIVE_CHOICES
+    shown = [*choices] if everything else [one for one in reversed(choices) if one.name in listed]
     lines, rules, waiting = _table(shown), _server_rules(found, tool), [*_waiting(found, tool)]
     for key, served in rules:
         named = ", ".join(sorted((found.config.tool_overrides or {})[key].model_fields_set))
-        lines.append(f"{key} ({named}) applies too where {served.partition('/')[0]} serves it: --tool {served}")
+        server = served.partition("/")[0]
+        lines.append(f"if {tool} is a tool of the server {server}, {key} ({named}) also applies: --tool {served}")
     rest = len(choices) - len(shown)
-    notes = [f"{rest} other choices are as bundled; --all shows them"] if rest else []
+    others = "other choices are as bundled" if enabled else "other choices change nothing, for the tool is not enabled"
+    notes = [f"{rest} {others}; --all shows them"] if rest else []
+    notes += [*_unknown(tool, found), "`shaping last` shows what was left out of a call, and why"]
     notes.append(f"config {found.hash}: {', '.join(found.files) or 'the bundled default'}")
     data = {
         "tool": tool,

@@ -127,14 +127,18 @@ def _once(ask: Callable[[Mapping[str, Any]], str | None]) -> Callable[[Mapping[s
 
 def unwrap(file: Annotated[Path | None, FILE] = None, *, client: Annotated[str | None, CLIENT] = None) -> Answer:
     """Take the proxy away again: the backup comes back byte for byte unless the file was edited since."""
-    return Answer(_data([_unwrap_file(path) for path in _files(file, client)]))
+    return Answer(_data([_unwrap_file(path) for path in _files(file, client, "unwrap")]))
 
 
-def _files(file: Path | None, client: str | None) -> list[Path]:
+def _files(file: Path | None, client: str | None, command: str = "wrap") -> list[Path]:
     """Return the files that an argument or a client's name stands for, or end with what there is."""
     if (file is None) == (client is None):
-        found = [f"  {name}: {path}" for name in CLIENTS for path in client_files(name, Path.cwd())]
-        listed = "\n".join(["; found here:", *found]) if found else f"; clients are {', '.join(CLIENTS)}"
+        found = [(name, path) for name in CLIENTS for path in client_files(name, Path.cwd())]
+        lines = [
+            f"  {name}: shaping {command} {shlex.quote(str(path)) if is_shared(path) else f'--client {name} ({path})'}"
+            for name, path in found
+        ]
+        listed = "\n".join(["; found here:", *lines]) if found else f"; clients are {', '.join(CLIENTS)}"
         raise stopped(f"give a FILE or --client NAME{listed}")
     if client is not None and client not in CLIENTS:
         raise stopped(_suggest(f"there is no client {client!r}; there are {', '.join(CLIENTS)}", client, CLIENTS))
@@ -149,7 +153,8 @@ def _own_files(client: str, files: list[Path]) -> list[Path]:
     """Leave out what lies in a repository: others may share the file, so whoever wants it wrapped names it."""
     shared = [path for path in files if is_shared(path)]
     named = [
-        f"{path} is a repository's, and others may share it; to wrap it too: shaping wrap {path}" for path in shared
+        f"{path} is a repository's, and others may share it; to wrap it, type: shaping wrap {shlex.quote(str(path))}"
+        for path in shared
     ]
     if shared == files:
         raise stopped("; ".join([f"{client} has no file of your own with MCP servers here", *named]), code="NOT_FOUND")
@@ -185,7 +190,8 @@ def _unwrap_file(file: Path) -> Rewritten:
         restored = edit.undo(file)
     _report(file, result, "unwrapped")
     if restored:
-        _say(f"{file} is byte for byte as it was before it was wrapped")
+        # After a second wrap of an edited file, that is not byte for byte what its owner wrote.
+        _say(f"{file} is as it was before it was last wrapped, without the proxy")
     elif restored is False:
         _say(f"{file} was edited since it was wrapped: the edits stay, the proxy is gone, {backup} is left as it is")
     return result

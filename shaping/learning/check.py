@@ -127,7 +127,8 @@ def _compared(
         return None
     place, tool, reason = _place(contract), shaped.plan.tool, f"{_text(wanted)} is expected"
     if _same(wanted, raw):
-        reason = f"{place} is left out by {_rule(contract, shaped, tool, config)}"
+        gone = f"{place} is left out" if contract.path else "something it is computed from is left out"
+        reason = f"{gone} by {_rule(contract, shaped, tool, config)}"
     return ContractFailure(tool, contract.question, place, _text(raw), _text(read), reason)
 
 

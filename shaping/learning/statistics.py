@@ -362,6 +362,8 @@ def read_traffic(
         for done, one in enumerate(run(_statistics_of, map(usage.of_sessions, sessions), todo), 1):
             merged = merged.merge(one)
             progress("answers", done, len(todo))
+    if folder.is_file() and not merged.tools and not merged.definitions:
+        raise TrafficError(f"{folder} is not a recording; `shaping proxy --record FOLDER` makes some")
     return merged.ordered()
 
 

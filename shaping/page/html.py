@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from shaping.page.data import Bar, FieldTokens, PageData, ShownCall
 
 GONE: Final = (
-    "The texts of this call are gone: they were kept for a limited time that is over, or in the memory of the process "
-    'that answered ("store": {"kind": "sqlite"} in its config keeps them for others). The ledger holds numbers only.'
+    "What the tool sent and what was read of it is no longer kept: its 15 minutes (store.ttl_seconds) are over, or it "
+    'was in the memory of a process that ended ("store": {"kind": "sqlite"} in the config keeps it on disk). '
+    "The numbers stay."
 )
 _LINES: Final = 400  # of each side of a call
 _COLUMNS: Final = (("Calls", "n"), ("Sent", "n wide"), ("Read", "n wide"), ("Saved", "n"), ("Share", "n"))

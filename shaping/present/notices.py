@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
@@ -188,9 +188,7 @@ def missing(shaped: Shaped) -> str:
     plan = shaped.plan
     if plan.omissions in {"list", "full"} and plan.dialect != "none":
         return ""
-    # That a member was null or an empty list is no difference to who wonders where it is.
-    alike = (replace(each, reason="empty") if each.reason == "null" else each for each in shaped.omissions)
-    gone = [each for each in alike if each.reason in _UNASKED | EMPTY]
+    gone = [each for each in shaped.omissions if each.reason in _UNASKED | EMPTY]
     return _line(sorted(gone, key=lambda each: each.reason in EMPTY), plan) if gone else ""
 
 
@@ -200,12 +198,13 @@ def _unasked(response: Presented) -> list[Omission]:
 
 
 def _members_gone(response: Presented) -> dict[str, Any]:
-    """Name, for a reader who cannot expand, the members that a budget took: lists and texts say it in their place."""
-    gone = (
-        [each for each in response.fitted.omissions if each.reason == "depth"]
-        if response.plan.dialect != "none"
-        else []
-    )
+    """Name, for a reader who cannot expand, the members that a cut answer lacks: lists and texts say it in their place.
+
+    Below an answer that is whole, what noise rules took stands in a line of its own.
+    """
+    if response.plan.dialect == "none" or not response.truncated:
+        return {}
+    gone = [each for each in _unasked(response) if each.reason not in {"items", "string"}]
     return {"omissions": _line(gone, response.plan)} if gone else {}
 
 

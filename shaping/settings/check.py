@@ -263,7 +263,7 @@ def contract_problems(sources: Sources) -> tuple[ConfigProblem, ...]:
 
 def _expected_expression(text: str) -> str | None:
     if find_spec("jmespath") is None:
-        return 'a path, or the extra for JMESPath (pip install "shaping[jmespath]")'
+        return 'a path instead, for JMESPath needs an extra: pip install "shaping[jmespath]"'
     import jmespath  # noqa: PLC0415 (an extra)
 
     try:

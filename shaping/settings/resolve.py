@@ -173,7 +173,8 @@ def resolve(
         ]
     enabled = [(value, origin) for name, value, origin in statements if name == "enabled"]
     if enabled and not enabled[-1][0]:
-        disabled = [(name, value, enabled[-1][1]) for name, value in _WHEN_DISABLED.items()]
+        origin = replace(enabled[-1][1], by=f"not enabled by {enabled[-1][1].by}")
+        disabled = [(name, value, origin) for name, value in _WHEN_DISABLED.items()]
         statements = [*(each for each in statements if each[0] in PROTECTIVE_CHOICES), *disabled]
     return _decide([*_defaults(call), *statements, *_request_statements(call.request)])
 

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from shaping.cli.app import build
+from shaping.ledger import LedgerDatabase, LedgerEntry
 
 RUNNER = CliRunner()
 LEFT_OUT = ("max_tokens", "prune", "exclude_empty_objects", "exclude_empty_arrays", "exclude_null_values")
@@ -86,11 +88,35 @@ def test_rules_of_servers_that_may_have_the_tool_are_named() -> None:
     rules = {"hr/*": {"private": ["salary"]}, "it/restart": {"max_tokens": 9}}
     Path("response_config.json").write_text(json.dumps({"tool_overrides": rules}))
 
-    line = "hr/* (private) applies too where hr serves it: --tool hr/get_employee\n"
+    line = "if get_employee is a tool of the server hr, hr/* (private) also applies: --tool hr/get_employee\n"
     assert run("--tool", "get_employee").stdout.endswith(line)
-    assert "applies too" not in run("--tool", "hr/get_employee").stdout
+    assert "also applies" not in run("--tool", "hr/get_employee").stdout
     assert "salary" in run("--tool", "hr/get_employee").stdout
     assert json.loads(run("--tool", "get_employee", "--json").stdout)["data"]["server_rules"] == ["hr/*"]
+
+
+def test_of_a_tool_that_is_not_enabled_only_what_its_line_says_is_shown() -> None:
+    Path("own.json").write_text('{"global": {"enabled": false}}')
+    result = run("--tool", "search", "--config", "own.json")
+    assert rows(result) == {
+        "profile": ["minimal", "global (bundled)"],
+        "enabled": ["false", "global (own.json:1)"],
+    }
+    assert "30 other choices change nothing, for the tool is not enabled; --all shows them\n" in result.stderr
+    every = rows(run("--tool", "search", "--config", "own.json", "--all"))
+    assert every["max_tokens"] == ["null", "not enabled by global (own.json:1)"]
+
+
+def test_a_tool_that_nobody_called_is_told_and_last_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    monkeypatch.setenv("SHAPING_LEDGER", str(ledger))
+    entry = LedgerEntry(time.time(), "list_issues", 10, 5, server="tracker")
+    LedgerDatabase(ledger).add([entry])
+    missing = run("--tool", "list_isues").stderr
+    assert "no tool 'list_isues' was called so far. Did you mean 'list_issues'?\n" in missing
+    assert "`shaping last` shows what was left out of a call, and why\n" in missing
+    for known in ("list_issues", "tracker/list_issues", "search"):
+        assert "no tool" not in run("--tool", known).stderr
 
 
 def test_what_a_preset_says_of_a_command_differs_from_the_default() -> None:

@@ -92,7 +92,7 @@ def test_a_call_of_which_the_store_has_nothing_is_shown_by_its_numbers(home: dic
     LedgerDatabase(home["SHAPING_LEDGER"]).add([entry])
     shown = shaping(home, "last")
     assert "github/search for codex: 1,000 tokens without shaping, 100 read, 90% saved" in shown
-    assert "The texts of this call are gone" in shown
+    assert "is no longer kept" in shown
 
 
 def test_calls_of_one_tool_are_chosen_by_its_name(home: dict[str, str]) -> None:

@@ -55,7 +55,7 @@ def test_nothing_is_said_to_be_left_out_where_all_of_it_is_printed() -> None:
 
 def test_what_was_left_out_is_told_below_the_counts() -> None:
     _, told = shaping("raw.json", "--value").stderr.splitlines()
-    assert re.fullmatch(r"left out: 2 empty \(assignee, next\); shaping expand r_\w+ shows all", told)
+    assert re.fullmatch(r"left out: 2 null \(assignee, next\); shaping expand r_\w+ shows all", told)
 
 
 def test_a_csv_beyond_the_budget_is_cut_between_two_records(tmp_path: Path) -> None:
@@ -96,14 +96,14 @@ def test_without_a_store_the_profile_that_shows_all_is_named(tmp_path: Path, mon
     done = shaping("raw.json", "--value")
     assert done.exit_code == 0
     assert json.loads(done.stdout)["data"]
-    assert done.stderr.splitlines()[-1].startswith("left out: 2 empty (assignee, next); ")
+    assert done.stderr.splitlines()[-1].startswith("left out: 2 null (assignee, next); ")
 
 
 def test_under_a_budget_for_the_call_no_profile_is_said_to_show_all() -> None:
     rows = {"rows": [{"n": n, "word": None} for n in range(200)]}
     done = shaping("--max-tokens", "60", stdin=json.dumps(rows))
     assert done.stderr.splitlines()[-1].startswith("left out: ")
-    assert ", 200 empty (word); shaping expand r_" in done.stderr
+    assert ", 200 null (word); shaping expand r_" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_unwrap_finds_the_backup_by_any_path_to_the_file(file: Path, monkeypatch
     run("wrap", str(file))
     (file.parent / "project").mkdir()
     monkeypatch.chdir(file.parent / "project")
-    assert "byte for byte" in run("unwrap", f"../{file.name}").stderr
+    assert "as it was before it was last wrapped" in run("unwrap", f"../{file.name}").stderr
     assert file.read_bytes() == before
 
 
@@ -81,7 +81,8 @@ def test_a_server_added_between_two_wraps_is_wrapped_and_kept_by_unwrap(file: Pa
     data["mcpServers"]["b"] = {"command": "z"}
     file.write_text(json.dumps(data))
     assert "wrapped: b" in run("wrap", str(file)).stderr
-    assert "byte for byte" in run("unwrap", str(file)).stderr
+    told = run("unwrap", str(file)).stderr
+    assert ("as it was before it was last wrapped" in told, "byte for byte" in told) == (True, False)
     assert json.loads(file.read_text()) == {"mcpServers": {"a": {"command": "x", "args": ["y"]}, "b": {"command": "z"}}}
 
 
@@ -289,7 +290,9 @@ def test_without_a_file_the_clients_are_named_and_a_wrong_one_is_corrected(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(file.parent)
-    assert f"claude-code: {file}" in run("wrap").stderr
+    assert f"claude-code: shaping wrap --client claude-code ({file})" in run("wrap").stderr
+    (file.parent / ".git").mkdir()
+    assert f"claude-code: shaping wrap {file}\n" in run("wrap").stderr
     assert "did you mean 'cursor'?" in run("wrap", "--client", "curser").stderr
 
 
@@ -369,7 +372,7 @@ def test_a_clients_name_stands_for_the_users_own_files_and_names_those_of_a_repo
     assert (alone.exit_code, "claude-code has no file of your own" in alone.stderr) == (2, True)
     own.write_bytes(ORIGINAL)
     both = run("wrap", "--client", "claude-code")
-    assert f"to wrap it too: shaping wrap {file}" in both.stderr
+    assert f"to wrap it, type: shaping wrap {file}" in both.stderr
     assert (both.exit_code, b"proxy" in own.read_bytes(), file.read_bytes()) == (0, True, ORIGINAL)
     undone = run("unwrap", "--client", "claude-code").stderr
     assert f"unwrapped: a in {own}\n" in undone

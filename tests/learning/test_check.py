@@ -129,6 +129,13 @@ def test_the_contracts_of_a_config_that_is_not_allowed_are_asked_too(tmp_path: P
     assert "not kept: shop/list: 'Who?'" in done.stderr
 
 
+def test_a_file_that_is_no_recording_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "orders.json"
+    file.write_text(json.dumps({"orders": orders(1)}))
+    done = check(config_with(tmp_path, {}), file)
+    assert (done.returncode, done.stderr.startswith(f"{file} is not a recording")) == (1, True)
+
+
 def test_a_budget_that_cuts_an_answer_and_an_include_that_leaves_it_out_are_named(tmp_path: Path) -> None:
     traffic = record(tmp_path / "traffic", 1)
     answers = [{"question": "Which orders?", "path": "orders[].number"}]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import orjson
 
-from shaping import Shaper
+from shaping import Shaper, using
 from shaping.present.notices import summarize_columns
 from shaping.tokens import exact
 
@@ -59,3 +59,20 @@ def test_a_value_that_would_read_as_several_as_none_or_as_another_type_is_quoted
     assert summarize_columns([{"place": value} for value in values]) == (
         'place: US 2, "NO, Oslo" 2, "" 2, "true" 2, "12" 2, in progress 2',
     )
+
+
+def test_a_cut_answer_in_python_names_what_noise_rules_took() -> None:
+    avatar = "https://cdn.example.com/a/{}.png?size=200"
+    orders = [
+        {
+            "id": n,
+            "self": f"https://api.example.com/orders/{n}",
+            "customer": {"name": f"C {n}", "avatar": avatar.format(n)},
+        }
+        for n in range(60)
+    ]
+    shaper = Shaper()
+    with using(max_tokens=300):
+        shaped = shaper.shape({"orders": orders}, tool="list")
+    assert (shaped.truncated, "left out: 120 links (customer.avatar, self)" in shaped.text) == (True, True)
+    assert shaped.tokens.after <= 300
