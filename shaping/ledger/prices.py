@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 VARIABLE: Final = "SHAPING_PRICES"
 FILE: Final = "prices.json"
+_DATED: Final = re.compile(r"-\d{4}-?\d\d-?\d\d$")
 
 
 class PriceError(ValueError):
@@ -58,8 +60,10 @@ class PriceTable:
         name = model.rpartition("/")[2]
         if name not in self.prices:
             similar = nearest(name, list(self.prices))
-            hint = f"; did you mean {similar[0]}?" if similar else ""
-            raise PriceError(f"the prices of {self.date} have no model {model!r}{hint}")
+            # A version that is named by its date is one more price of a model that is listed.
+            known = [each for each in self.prices if not _DATED.search(each) or _DATED.sub("", each) not in self.prices]
+            hint = f"did you mean {similar[0]}?" if similar else f"they have: {', '.join(known)}"
+            raise PriceError(f"the prices of {self.date} have no model {model!r}; {hint}")
         return self.prices[name]
 
 

@@ -59,6 +59,15 @@ def test_a_user_replaces_the_table_by_a_variable_or_in_the_config_directory(
 def test_a_model_that_is_not_listed_is_refused_with_the_nearest(table: Path) -> None:
     with pytest.raises(PriceError, match="no model 'smal'; did you mean small"):
         load_prices(table).find("smal")
+    with pytest.raises(PriceError, match=r"no model 'xyz'; they have: small, plain$"):
+        load_prices(table).find("xyz")
+
+
+def test_a_version_named_by_its_date_is_not_listed_beside_its_model() -> None:
+    with pytest.raises(PriceError, match="they have:") as told:
+        load_prices(environ={"XDG_CONFIG_HOME": "/nowhere"}).find("nope")
+    assert "claude-sonnet-4-5, " in str(told.value)
+    assert "claude-sonnet-4-5-2" not in str(told.value)
 
 
 @pytest.mark.parametrize("content", ["{", "{}", '{"date": "x", "currency": "y", "per_tokens": 1, "models": {"m": {}}}'])
