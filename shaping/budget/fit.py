@@ -161,7 +161,7 @@ def fit_value(
         return _fitted(value, trimmed, errors)
     sizes, limit = Sizes(), budget.max_tokens
     fitting = _Fitting(value, trimmed, TreeCutter(sizes, trim.whole, errors), errors, render, exact, limit)
-    room, most, over = limit * _GUESS, limit * _LOOK, 0
+    room, most, over = limit * _GUESS, limit * _LOOK, None
     if size is None or trimmed is not value or isinstance(value, str):
         size = sizes.of(trimmed, most)
     if _BLOCKS * _BLOCK < size <= most:
@@ -169,7 +169,7 @@ def fit_value(
         tokens = fitting.tokens(render(whole), whole=True)
         if tokens <= limit:
             return replace(whole, tokens=tokens)
-        room, over = int(size * _AIM * limit / tokens), size
+        room, over = int(size * _AIM * limit / tokens), (size, tokens)
     elif isinstance(trimmed, str) and len(trimmed) > most:
         room = int(len(trimmed) * _AIM * limit / _sampled(trimmed, exact))
     return search(limit, fitting.attempt, min(room, size), over) or fitting.minimal()
@@ -244,30 +244,41 @@ def _fitted(value: Any, kept: Any, errors: ErrorRows) -> Fitted:
     return Fitted(kept, lack.omissions(), lack.listed(), lack.first or lack.first_text)
 
 
-def search(limit: int, attempt: Callable[[int], tuple[T, float, bool]], room: int, over: int = 0) -> T | None:
+def search(
+    limit: int, attempt: Callable[[int], tuple[T, float, bool]], room: int, over: tuple[int, float] | None = None
+) -> T | None:
     """Look for the room that brings a cost close to its limit, from a guess on; None where nothing fits at all.
 
-    `attempt` takes a room, and returns a candidate, its cost, which grows with the room roughly in proportion, and
-    whether more room would change nothing. `over` is a room that is known to be too large.
+    `attempt` takes a room, and returns a candidate, its cost, which grows with the room roughly along a line, and
+    whether more room would change nothing. `over` is a room that is known to be too large, with its cost.
     """
-    best, fits, best_cost, width = None, 0, 0.0, 0
-    least = limit * (_ENOUGH if limit < _MANY else _ENOUGH_OF_MANY)
+    best, fits, width = None, (0, 0.0), 0
+    least, before = limit * (_ENOUGH if limit < _MANY else _ENOUGH_OF_MANY), over or fits
     for _ in range(_TRIES):
         candidate, cost, whole = attempt(room)
+        now = room, cost
         if cost <= limit:
-            best, fits, best_cost = candidate, room, cost
+            best, fits = candidate, now
         else:
-            over = room
-        left = over - fits
-        if best_cost >= least or (whole and cost <= limit) or (over and left <= max(8, over // 50)):
+            over = now
+        left = over[0] - fits[0] if over else 0
+        if fits[1] >= least or (whole and cost <= limit) or (over and left <= max(8, over[0] // 50)):
             break
-        guess = int(room * _AIM * limit / max(cost, 1))
-        if not over:
-            room = min(max(guess, room + room // 32 + 8), room * 4 + 8)
+        guess = _on_line(*((fits, over) if over and best is not None else (before, now)), _AIM * limit)
+        # Elements are large: where more or less room held the same, the next step is a longer one.
+        step = 8 if cost == before[1] else 32
+        if over is None:
+            room = min(max(guess, room + room // step + 8), room * 4 + 8)
         elif width and left > width / 2:
-            # A guess by proportion is mostly right; where the last one did not even halve what is left, halve it.
-            room = fits + left // 2
+            # A guess is mostly right; where the last one did not even halve what is left, halve it.
+            room = fits[0] + left // 2
         else:
-            room = min(max(guess, fits + left // 32 + 1), over - left // 32 - 1)
-        width = left if over else 0
+            room = min(max(guess, fits[0] + left // 32 + 1), over[0] - left // step - 1)
+        before, width = now, 0 if best is None else left
     return best
+
+
+def _on_line(one: tuple[int, float], other: tuple[int, float], cost: float) -> int:
+    """Return the room that costs so much, where the cost grows along the line through two rooms and their costs."""
+    (first, spent), (second, more) = one, other
+    return second if more == spent else int(first + (cost - spent) * (second - first) / (more - spent))
