@@ -404,11 +404,21 @@ def shape_parts(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     # One part alone was cut to the budget already.
     if budget is not None and len(shaped) > 1:
         whole, limit = "\n".join(one.text for one in shaped), budget - len(shaped)
-        if upper_bound(whole) > limit and count_near(whole, limit, counter(context.plan.tokenizer).exact) > limit:
-            costs = [ceil(one.tokens.after * (1 + one.tokens.after.error_bound / 100)) for one in shaped]
+        exact, even = counter(context.plan.tokenizer).exact, budget // len(shaped)
+        if upper_bound(whole) > limit and count_near(whole, limit, exact) > limit:
+            costs = [_cost(one, even, exact) for one in shaped]
             cut = zip(shaped, costs, shares(costs, budget), strict=True)
-            shaped = [one if cost <= share and not one.call.as_json else one.within(share) for one, cost, share in cut]
+            shaped = [
+                one if cost <= min(share, even) and not one.call.as_json else one.within(share)
+                for one, cost, share in cut
+            ]
     return shaped
+
+
+def _cost(part: Shaped, even: int, exact: Callable[[str], int]) -> int:
+    """Return the most that a part may cost; what is over an even share of the budget is only estimated."""
+    rough = count_near(part.text, even, exact)
+    return ceil(rough if rough > even else part.tokens.after * (1 + part.tokens.after.error_bound / 100))
 
 
 def fit_blocks(result: Mapping[str, Any], context: ResultContext) -> tuple[Mapping[str, Any], ResultContext]:
