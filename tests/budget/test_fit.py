@@ -3,17 +3,20 @@ from __future__ import annotations
 import json
 import random
 import string
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from shaping.budget.fit import Budget, Fitted, fit_value
+from shaping.budget.fit import Budget, Fitted, fit_value, search
 from shaping.paths import parse, select
 from shaping.paths.grammar import Each, Glob, Index, Name, Slice
 from shaping.response import Listed, Omission
 from shaping.tokens import counter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 COUNTER = counter("o200k_base")
 
@@ -296,3 +299,26 @@ def test_a_value_deeper_than_json_writers_go_is_cut_too() -> None:
         deep = [deep]
     fitted = fit_value([deep, deep], Budget(60), lambda fitted: "x " * len(str(fitted.value)), COUNTER.exact)
     assert unexplained([deep, deep], fitted.value, fitted.omissions) == []
+
+
+@pytest.mark.parametrize(
+    ("cost", "most"),
+    [
+        (lambda room: 150 + room / 4, 3),  # what is said of a cut costs the same in each
+        (lambda room: room / 10, 2),
+        (lambda room: 150 + room**0.7, 4),
+        (lambda room: 102 * (1 + room // 3000), 8),  # elements so large that most rooms hold the same
+    ],
+)
+@pytest.mark.parametrize("limit", [300, 1000, 1900])
+def test_a_cut_is_found_in_few_attempts(cost: Callable[[int], float], most: int, limit: int) -> None:
+    tried: list[int] = []
+
+    def attempt(room: int) -> tuple[float, float, bool]:
+        tried.append(room)
+        return cost(room), cost(room), False
+
+    found = search(limit, attempt, 4 * limit)
+    assert found is not None
+    assert 0.65 * limit < found <= limit
+    assert len(tried) <= most
