@@ -187,7 +187,10 @@ def _close_and_record(source: CommandSource, plan: Plan, before: str, after: str
     now = time.time()
     source.close()  # neither the thread of the store nor its connection comes along
     lock = None if threading.active_count() > 1 else begin_counting(path)
-    child = None if lock is None else _forked()
+    child = None
+    if lock is not None:
+        with suppress(OSError):  # the system may have no room for another process
+            child = os.fork()
     if child is None:
         _enter(source, plan, before, after, shaped, now=now)
     elif child == 0:
@@ -200,14 +203,6 @@ def _close_and_record(source: CommandSource, plan: Plan, before: str, after: str
             os._exit(0)
     if lock is not None:
         os.close(lock)
-
-
-def _forked() -> int | None:
-    """Fork, where the system has room for another process."""
-    try:
-        return os.fork()
-    except OSError:
-        return None
 
 
 _LEDGER_SECONDS: Final = 5.0  # the most that it waits for tokens to be counted; 0.1 on an idle machine

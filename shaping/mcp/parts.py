@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _LEAST = 32  # tokens: in fewer a part of a result says nothing
 _BLOCKS_FREE: Final = 0.125  # the share of a budget that blocks may have besides what the texts have
 _BLOCKS_MOST: Final = 0.5  # and the share above which they are cut
-_TEXT_MEMBERS: Final = frozenset({"type", "text"})
+TEXT_MEMBERS: Final = frozenset({"type", "text"})
 _MISSING = object()
 _ENTRY = frozenset({"name", "path", "type"})
 _KEPT_AS = frozenset({"sha", "mode"})  # how a repository keeps an entry, which no file says of its own data
@@ -448,7 +448,7 @@ def fit_blocks(result: Mapping[str, Any], context: ResultContext) -> tuple[Mappi
         if not texts[place]:
             content.append(block)
         elif is_text(block):
-            content.append({name: block[name] for name in block if name in _TEXT_MEMBERS})
+            content.append({name: block[name] for name in block if name in TEXT_MEMBERS})
         elif binary := _binary(block):
             content.append(binary)
     return {**result, "content": content}, context
@@ -532,7 +532,7 @@ def _readable(block: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(resource, dict):
         text = {name: value for name, value in resource.items() if name not in base64_members(resource)}
         return {**block, "resource": text}
-    own = _TEXT_MEMBERS if is_text(block) else base64_members(block)
+    own = TEXT_MEMBERS if is_text(block) else base64_members(block)
     rest = {name: value for name, value in block.items() if name not in own}
     return {} if rest.keys() <= {"type", "mimeType"} and own else rest
 

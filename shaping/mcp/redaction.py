@@ -11,7 +11,7 @@ import orjson
 
 from shaping.cleaning import WITHHELD, data_in, log_fault, replaced, without_private_and_secrets
 from shaping.cleaning.call import limit_value
-from shaping.mcp.parts import binary_members, is_text, read_data
+from shaping.mcp.parts import TEXT_MEMBERS, binary_members, is_text, read_data
 from shaping.parsers.json import write_json
 from shaping.paths import compile_fields
 from shaping.redaction import redact, scrub
@@ -76,7 +76,6 @@ def is_for_model(result: Mapping[str, Any]) -> bool:
 
 
 ValueT = TypeVar("ValueT")
-_BARE = frozenset({"type", "text"})
 _KNOWN = frozenset({"content", "structuredContent", "_meta"})  # all other members of a result are the server's own
 # Answers that describe what a server has: the names and descriptions in them are no data of its tools.
 _DEFINITIONS = frozenset(
@@ -140,7 +139,7 @@ def without_forged(result: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _is_bare(block: Mapping[str, Any]) -> bool:
-    return not block.keys() - _BARE and is_text(block)
+    return not block.keys() - TEXT_MEMBERS and is_text(block)
 
 
 def redact_whole(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:

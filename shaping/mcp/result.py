@@ -158,19 +158,11 @@ def is_shaped(result: Mapping[str, Any]) -> bool:
 
 
 def with_meta(
-    result: Mapping[str, Any],
-    plan: Plan,
-    shaped: Sequence[Shaped],
-    client: KnownClient,
-    *,
-    marked: bool = True,
-    **more: Any,
+    result: Mapping[str, Any], shaped: Sequence[Shaped], context: ResultContext, **more: Any
 ) -> dict[str, Any]:
-    """Add our `_meta` to a result, unless this client's model would read it.
-
-    It is `marked` as shaped where middleware in this process may see it again.
-    """
-    if client.shows_meta(failed=result.get("isError") is True) and not plan.debug:
+    """Add our `_meta` to a result, unless this client's model would read it."""
+    plan = context.plan
+    if context.client.shows_meta(failed=result.get("isError") is True) and not plan.debug:
         return dict(result)
     about: dict[str, Any] = _about(shaped[0]) if shaped else {}
     if plan.debug:
@@ -180,7 +172,7 @@ def with_meta(
     warnings = [warning(warned) for one in shaped for warned in one.warnings]
     if warnings:
         about["warnings"] = warnings
-    if marked:
+    if context.marked:
         about["tag"] = _tag(result)
     meta = {**(result.get("_meta") or {}), **({META_KEY: about} if about else {}), **more}
     return {**result, "_meta": meta} if meta else dict(result)
@@ -269,7 +261,7 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
             # The config was edited since the schema was advertised, and what it asks for now does not fit.
             return _success(shaper, result, replace(context, plan=context.advertised_plan, advertised_plan=None))
         return _unfiltered(shaper, result, data, context)
-    return ShapedResult(with_meta(written, context.plan, shaped, context.client, marked=context.marked), shaped)
+    return ShapedResult(with_meta(written, shaped, context), shaped)
 
 
 def _without_data(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
@@ -278,7 +270,7 @@ def _without_data(shaper: Shaper, result: Mapping[str, Any], context: ResultCont
     if noted and noted[0].notice:
         block = {"type": "text", "text": noted[0].notice.strip()}
         result = {**result, "content": [*(result.get("content") or ()), block]}
-    return with_meta(result, context.plan, noted, context.client, marked=context.marked)
+    return with_meta(result, noted, context)
 
 
 def _noted(shaper: Shaper, context: ResultContext) -> list[Shaped]:
@@ -348,7 +340,7 @@ def _write_error(
     else:
         text = (words if coded else model_text(told)) + notice
     out = {"content": [{"type": "text", "text": text}], "isError": True}
-    return with_meta(out, plan, shaped, context.client, marked=context.marked, **{ERROR_KEY: error.members()})
+    return with_meta(out, shaped, context, **{ERROR_KEY: error.members()})
 
 
 def _joined(texts: Sequence[str]) -> str:
@@ -519,7 +511,7 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
         every, of_every = attempt(replace(plan, max_tokens=None, max_items=None, max_string=None))
         if not _misfit(every, context):
             written, shaped = every, of_every
-    return ShapedResult(with_meta(written, context.plan, shaped, context.client, marked=context.marked), shaped)
+    return ShapedResult(with_meta(written, shaped, context), shaped)
 
 
 def _bare_json(content: Sequence[Any]) -> tuple[Any] | None:

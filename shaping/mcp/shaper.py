@@ -286,7 +286,7 @@ class MCPShaper:
         result: dict[str, Any] = {"content": [{"type": "text", "text": text_of(expanded, context)}]}
         if session.known.fails_on_json_lists and not isinstance(expanded.value, dict):
             result["structuredContent"] = {"result": expanded.value}
-        return with_meta(result, expanded.plan, [expanded], session.known, marked=not self.relay), expanded.plan
+        return with_meta(result, [expanded], replace(context, plan=expanded.plan)), expanded.plan
 
     @property
     def announces(self) -> bool:
