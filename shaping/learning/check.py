@@ -151,8 +151,10 @@ def _place(contract: AnswerContract) -> str:
 
 def _rule(contract: AnswerContract, shaped: Shaped, tool: str, config: LoadedConfig) -> str:
     """Name the rule that takes the answer: where it stands in the config, or which part of the profile it is."""
+    asked = {*words(contract.jmespath or "")}
     for omission in shaped.omissions:
-        if contract.path is None or omission.path == "**" or covers(omission.path, contract.path):
+        named = covers(omission.path, contract.path) if contract.path else not asked.isdisjoint(names(omission.path))
+        if named or contract.pattern or omission.path == "**" or not names(omission.path):
             return _named(omission, shaped, tool, config)
     return f"the profile {shaped.plan.profile}"
 
