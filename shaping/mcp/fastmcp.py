@@ -77,7 +77,7 @@ class ShapingMiddleware(Middleware):
             return await call_next(context)
         name, given = context.message.name, context.message.arguments or {}
         await self._know(session, name, context)
-        if self.mcp_shaper.is_expand(session, name):
+        if self.mcp_shaper.is_expand(session, name, given):
             return tool_result(self.mcp_shaper.expand(session, given))
         if self.mcp_shaper.is_hidden(session, name, _server_name(context)):
             return tool_result(self.mcp_shaper.unknown_tool(session, name, _server_name(context)))

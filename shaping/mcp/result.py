@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import logging
+import re
 import secrets
 from dataclasses import asdict, replace
 from hashlib import blake2b
@@ -14,6 +15,7 @@ import orjson
 from shaping.cleaning import log_fault
 from shaping.cleaning.call import clean_error, limit_error
 from shaping.clients import find_client
+from shaping.envelope import recognise
 from shaping.envelope.dialects.members import is_excluded, warnings_member
 from shaping.mcp.errors import error_from_text, model_members, model_text, own_words
 from shaping.mcp.parts import (
@@ -22,6 +24,7 @@ from shaping.mcp.parts import (
     error_plan,
     fit_blocks,
     is_only_member,
+    is_text,
     possible_channels,
     protecting_plan,
     read_data,
@@ -61,6 +64,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("shaping")
 # The member of structured content that says what was left out of it.
 NOTICE = "_shaping"
+# What a result that was shaped says of itself: what is left out and how to ask for it, and which fields are empty.
+_NOTICE_LINE = re.compile(r"\(.*\bref=r_\w+.*\)|(?:null|empty): .*")
+_APART = "apart"  # in our `_meta`: the structured content says what no text of the result does
 _LONGEST_LINE = 2000  # characters, for clients that show whole lines
 _TRIES = 4  # budgets that are tried until a client shows all of a result
 _NO_CONTEXT = CallContext()
@@ -112,7 +118,8 @@ def shape_call(shaper: Shaper, result: Mapping[str, Any], context: ResultContext
             return ShapedResult(redact_whole(result, plan))
         clean, hits = redact_around(result, plan)
         clean, context = fit_blocks(clean, context)
-        shape = _error if result.get("isError") is True else _success
+        success = _shaped_before if _says_shaped(result, context) else _success
+        shape = _error if result.get("isError") is True else success
         shaped = _within_limit(shaper, clean, context, shape)
         return shaped._replace(wire=with_warnings(shaped.wire, hits))
     except Exception as fault:  # noqa: BLE001 (whatever it is, the tool's answer goes out redacted)
@@ -261,7 +268,50 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
             # The config was edited since the schema was advertised, and what it asks for now does not fit.
             return _success(shaper, result, replace(context, plan=context.advertised_plan, advertised_plan=None))
         return _unfiltered(shaper, result, data, context)
-    return ShapedResult(with_meta(written, shaped, context), shaped)
+    out = with_meta(written, shaped, context)
+    if META_KEY in (out.get("_meta") or {}) and "structuredContent" in out and _stands_apart(result, data):
+        out["_meta"][META_KEY][_APART] = True
+    return ShapedResult(out, shaped)
+
+
+def _stands_apart(result: Mapping[str, Any], data: ResultData) -> bool:
+    """Return whether structured content says what no text of the result does."""
+    silent = data.structured is not None and not data.structured.blocks
+    return silent and any(map(is_text, result.get("content") or ()))
+
+
+def _says_shaped(result: Mapping[str, Any], context: ResultContext) -> bool:
+    """Return whether another `shaping` says that it wrote this result, and only its text goes out."""
+    mark = (result.get("_meta") or {}).get(META_KEY)
+    as_text = not (context.entry.channels.structured or context.entry.whole_structure)
+    return as_text and isinstance(mark, dict) and not mark.get(_APART)
+
+
+def _shaped_before(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
+    """Send the text of a result that another `shaping` wrote as it is, redacted, where nothing else is to be done.
+
+    Else its data is shaped, and what the other one says of it stays whole before it. Anybody can say that a result is
+    shaped: it switches off no more than the saving.
+    """
+    plan, data, blocks = context.plan, result.get("structuredContent"), result.get("content") or ()
+    texts = [block["text"] for block in blocks if is_text(block)]
+    said = [line for text in texts for line in text.splitlines() if _NOTICE_LINE.fullmatch(line)]
+    rest = ["\n".join(line for line in text.splitlines() if line not in said) for text in texts]
+    if isinstance(data, dict):
+        said = said or [f"({notice})" for name, notice in data.items() if name == NOTICE]
+        data = {name: value for name, value in data.items() if name != NOTICE}
+        data = data["result"] if data.keys() == {"result"} else data
+    meta = {name: value for name, value in (result.get("_meta") or {}).items() if name != "fastmcp"}
+    alone = {**{name: value for name, value in result.items() if name != "structuredContent"}, "_meta": meta}
+    in_form = plan.dialect == "none" or (isinstance(data, dict) and recognise(data) == plan.dialect)
+    if in_form and texts and not (plan.closed or plan.fields or plan.max_items or plan.max_string):
+        sent = redact_whole(alone, plan)
+        fits = plan.max_tokens is None or count(context.client.shown(sent)) <= plan.max_tokens
+        if fits and unshaped_structure(data, plan) == data:
+            return ShapedResult(sent)
+    written = ["\n".join(said), *(rest if data is None else [write_json(data).decode()])]
+    content = [{"type": "text", "text": text} for text in written if text]
+    return _success(shaper, {**alone, "content": [*content, *(one for one in blocks if not is_text(one))]}, context)
 
 
 def _without_data(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
@@ -464,7 +514,11 @@ def _structured(result: Mapping[str, Any], data: ResultData, shaped: Sequence[Sh
         or (not isinstance(value, dict) and isinstance(result.get("structuredContent"), dict | None))
     ):
         value = {"result": value}
-    return {**value, NOTICE: notice.strip()[1:-1]} if notice and NOTICE not in value else value
+    if not notice:
+        return value
+    # What another `shaping` left out is said there already.
+    before = f"{said}; " if isinstance(said := value.get(NOTICE), str) else ""
+    return {**value, NOTICE: f"{before}{notice.strip()[1:-1]}"}
 
 
 def _has_big(shaped: Sequence[Shaped]) -> bool:

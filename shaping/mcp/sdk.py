@@ -126,7 +126,7 @@ class ShapedServer:
         if not isinstance(name, str) or not isinstance(given, dict):
             return await call_next(ctx)
         await self._know(session, name, ctx)
-        if self.mcp_shaper.is_expand(session, name):
+        if self.mcp_shaper.is_expand(session, name, given):
             return _enveloped(self.mcp_shaper.expand(session, given), ctx)
         if self.mcp_shaper.is_hidden(session, name, self.server.name):
             return _enveloped(self.mcp_shaper.unknown_tool(session, name, self.server.name), ctx)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.errors import from_exception, make_error
+from shaping.errors import ToolError, from_exception, make_error
 from shaping.ledger import open_ledger
 from shaping.mcp.errors import error_from_text
 from shaping.mcp.parts import ResultContext, ToolEntry, unlisted_entry
@@ -21,6 +21,7 @@ from shaping.mcp.schema import advertised_schema, shows_no_more, usable
 from shaping.mcp.sessions import (
     CONTROL,
     EXPAND,
+    EXPAND_TOOL,
     CallRecorder,
     Session,
     Sessions,
@@ -34,6 +35,7 @@ from shaping.response import CallContext
 from shaping.settings import Overrides
 from shaping.settings.resolve import fits, full_name
 from shaping.shaper import Shaper
+from shaping.store.expand import recall
 from shaping.tokens import counter
 
 if TYPE_CHECKING:
@@ -146,7 +148,7 @@ class MCPShaper:
             return result
         shown = self.list_tools(session, tools, server_of)
         if not result.get("nextCursor"):
-            if self.expandable and session.tools:
+            if self.expandable and session.tools and not self._is_expand_listed(session):
                 shown.append(self.expand_tool(session))
             names = {*session.tools, *(tool["name"] for tool in tools)}
             log_idle_rules(session.loaded_config.config, {name: server_of(name) for name in names}, self._idle_rules)
@@ -172,9 +174,22 @@ class MCPShaper:
         self._call_log.record_definition(session, self._plan(session.loaded_config, EXPAND, _NO_OPTIONS, "")[0], entry)
         return entry
 
-    def is_expand(self, session: Session, name: str) -> bool:
+    def _is_expand_listed(self, session: Session) -> bool:
+        """Return whether the server of a proxy shapes by itself: then its tool is ours too, told apart by the ref."""
+        entry = session.tools.get(EXPAND)
+        return self.relay and entry is not None and entry.wire.get("description") == EXPAND_TOOL["description"]
+
+    def is_expand(self, session: Session, name: str, arguments: Any) -> bool:
         """Return whether a call is of our own tool."""
-        return self.is_on and self.expandable and name == session.expand_name and name not in session.tools
+        if not self.is_on or not self.expandable or name != session.expand_name:
+            return False
+        if name not in session.tools:
+            return True
+        with contextlib.suppress(ToolError):
+            ref = arguments.get("ref") if isinstance(arguments, dict) else None
+            recall(self.shaper.keeper("mcp"), ref, owner=session.owner)
+            return self._is_expand_listed(session)
+        return False
 
     def _tool_entry(self, session: Session, tool: Mapping[str, Any]) -> ToolEntry | None:
         """Return a tool as this session knows it, decided now where it has not been listed yet."""

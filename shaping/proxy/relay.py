@@ -229,7 +229,7 @@ class Relay:
             return
         self._announce(mcp_shaper, session)
         name = str(message.params.get("name", ""))
-        if mcp_shaper.is_expand(session, name):
+        if mcp_shaper.is_expand(session, name, message.params.get("arguments")):
             self._running.start(self._expand(message, mcp_shaper, session))
             return
         server = self.upstream.server_of(name)

@@ -94,8 +94,7 @@ async def test_a_proxy_behind_a_proxy_costs_no_more_and_its_refs_are_answered(co
         [block] = (await driver.call("mirror", result=text(RECORDS)))["result"]["content"]
         [ref] = re.findall(r"shaping_expand ref=(r_\w+)", block["text"])
         back = await driver.call("shaping_expand", ref=ref, path="[39].title")
-    assert [tool["name"] for tool in tools[-2:]] == ["shaping_expand", "shaping_expand_"]
-    assert "shaping_expand_ " not in block["text"], "what the inner proxy says of its tool stays"
+    assert [tool["name"] for tool in tools if "expand" in tool["name"]] == ["shaping_expand"], "one tool for both"
     assert "Widget 39 squeaks" in back["result"]["content"][0]["text"]
     async with connect(command_server(MIRROR), config=config) as driver:
         [alone] = (await driver.call("mirror", result=text(RECORDS)))["result"]["content"]
