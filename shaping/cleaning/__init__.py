@@ -145,6 +145,11 @@ def envelope_in(value: dict[str, Any], plan: Plan) -> tuple[Any, Plan]:
     bare_lean = form == "lean" and plan.dialect == "none" and value.get("error") is None and not paths
     if form == "none" or bare_lean:
         return value, plan
+    if plan.private is not None:
+        # A path may name the members that an envelope has; an error is cleaned with what is said of the call.
+        looked = {name: member for name, member in value.items() if name != "error"}
+        kept = plan.private.apply(looked)
+        value = {name: kept.get(name, value[name]) for name in value if name in kept or name not in looked}
     found = read_wire(value, paths=paths)
     if found is None:
         return value, plan

@@ -99,7 +99,8 @@ def proxy(
         raise stopped("--ui is for --http; for a proxy over pipes, run `shaping ui` in another terminal")
     token = _bearer_token(bearer, piped=piped)
     paths = [None if path is None else str(path) for path in (config, record)]
-    options = Options(paths[0], profile, expand=expand, for_user=piped, record=paths[1])
+    named = name is not None or servers is not None
+    options = Options(paths[0], profile, expand=expand, for_user=piped, record=paths[1], named=named)
     upstream = combined_server(found)
     rules = {"allowed_hosts": allow_host or (), "allowed_origins": allow_origin or (), "bearer": token}
     try:

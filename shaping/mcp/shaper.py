@@ -383,6 +383,7 @@ def open_mcp_shaper(
 def open_proxy_shaper(options: Options, environ: Mapping[str, str]) -> MCPShaper:
     """Make the MCP side of a proxy by a command line's options."""
     shaper = Shaper(options.config, expandable=options.expand, environ=environ)
+    shaper.names_itself = not options.named
     # A command's store is a file of the user's, which another connection and `shaping expand` find.
     shaper.keeper("command" if options.for_user else "mcp").open()
     recorder = None

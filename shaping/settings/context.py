@@ -212,6 +212,7 @@ class PlanChooser:
         environ: Mapping[str, str] | None = None,
     ) -> None:
         """Find the config; `tier` is the caller's, and `watch` follows edits of the file."""
+        self.names_itself = False  # whether the server whose answers are shaped chose the name that it is known by
         self._environ = os.environ if environ is None else environ
         self._live = _find_live(config, self._environ)
         if watch:  # a command that shapes once has no use for the next config
@@ -263,6 +264,7 @@ class PlanChooser:
         if profile is None:
             profile, warnings = profile_by_environment(config, self._environ)
         call: dict[str, Any] = {"tier": tier, "surface": surface, "default_profile": default_profile}
+        call["names_itself"] = self.names_itself
         try:
             plan = config.plan(tool, profile=profile, request=request, **call)
         except ConfigError as problem:

@@ -127,6 +127,7 @@ _SCALAR = re.compile(r"(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_END = re.compile(r"\n")
 END_OF_FILE = "the end of the file"
+AN_OBJECT = "an object, such as {}"
 READABLE = "a file that can be read"
 
 
@@ -229,7 +230,7 @@ def read_text(text: str, file: str) -> ConfigDocument:
     try:
         scanner = _Scanner(text)
         if scanner.is_empty():
-            raise unreadable(file, "is empty", "an object, such as {}")
+            raise unreadable(file, "is empty", AN_OBJECT)
         root = scanner.document()
     except JsoncError as error:
         says = f"is not JSON: {error.found} at line {error.line}, column {error.column}"
@@ -237,7 +238,7 @@ def read_text(text: str, file: str) -> ConfigDocument:
     lines = [0, *(match.end() for match in _LINE_END.finditer(text))]
     if not isinstance(root.value, dict):
         line = bisect.bisect_right(lines, root.start)
-        raise ConfigError([ConfigProblem(file, "$", line, root.value, "an object, such as {}")])
+        raise ConfigError([ConfigProblem(file, "$", line, root.value, AN_OBJECT)])
     repeated = tuple(
         ConfigProblem(
             file,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from shaping.settings.files import allowed_file, config_places, is_allowed, is_present
-from shaping.settings.jsonc import END_OF_FILE, READABLE, ConfigError, ConfigProblem, report, unreadable
+from shaping.settings.jsonc import AN_OBJECT, END_OF_FILE, READABLE, ConfigError, ConfigProblem, report, unreadable
 from shaping.settings.loading import LoadedConfig, load, with_users
 
 if TYPE_CHECKING:
@@ -146,6 +146,8 @@ class LiveConfig:
             return True
         wrong = {problem.file for problem in error.problems}
         own = self._own_file()
+        if own is None and any(problem.expected == AN_OBJECT for problem in error.problems):
+            return True
         found = [place for place in (next(filter(is_present, places), None), own) if place is not None]
         together = [[place, *_profiles_beside(place)] for place in found]
         if str(own) in wrong:  # then neither of them is used

@@ -56,7 +56,7 @@ def _checks() -> ModuleType:
     return check
 
 
-Key: TypeAlias = "tuple[str, str | None, str | None, Surface, Overrides | None, str | None]"
+Key: TypeAlias = "tuple[str, str | None, str | None, Surface, Overrides | None, str | None, bool]"
 
 # A server has hundreds of tools at most; what requests ask for themselves must not grow the cache without end.
 _MOST_PLANS = 2048
@@ -111,10 +111,11 @@ class LoadedConfig:
         surface: Surface = "python",
         request: Overrides | None = None,
         default_profile: str | None = None,
+        names_itself: bool = False,
     ) -> Plan:
         """Return the plan for a tool, compiled at the first asking; `profile` is one chosen for the call itself."""
         # A plain tuple is made and hashed faster than a PlanRequest, and equals one: this is every call's first step.
-        call = (tool, profile, tier, surface, request, default_profile)
+        call = (tool, profile, tier, surface, request, default_profile, names_itself)
         return self._plans.get(call) or self._add_plan(PlanRequest(*call))
 
     def explain(self, tool: str, **call: Any) -> list[ResolvedChoice]:

@@ -62,6 +62,9 @@ def _path(use: Callable[[str], object]) -> AfterValidator:
     """Make the validator of a path that is used in one way."""
 
     def tried(text: str) -> str:
+        if text.startswith("/"):
+            dotted = ".".join(filter(None, text.split("/"))) or "name"
+            raise wrong(f"a path with dots: {dotted!r}, or '**.{dotted}' at any depth; quote a key with '/' in it")
         try:
             use(text)
         except PathError as error:
@@ -82,6 +85,8 @@ def _line_pattern(text: str) -> str:
 def _tool_pattern(text: str) -> str:
     if not text.strip():
         raise wrong("a tool's name, or a pattern such as github/*")
+    if text != text.strip():
+        raise wrong(f"{text.strip()!r}, without blanks around it")
     at = _open_bracket(text)
     if at is not None:
         raise wrong(f"']' for the '[' at column {at + 1}; write [[] for a '[' itself")

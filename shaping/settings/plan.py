@@ -170,6 +170,7 @@ class PlanRequest(NamedTuple):
     surface: Surface = "python"
     request: Overrides | None = None
     default_profile: str | None = None  # what the program's own code names: weaker than a tool's override
+    names_itself: bool = False  # whether the name before the tool's is one that its server chose
 
 
 def compile_plan(

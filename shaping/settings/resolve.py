@@ -17,8 +17,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from shaping.parsers import FORMATS
+from shaping.paths.rules import plain_letters
+from shaping.paths.strings import visible_text
 from shaping.settings.plan import LIMITS, EnvelopeMember, NoiseRule, Overrides, PlanRequest, Redact
-from shaping.settings.sources import ConfigSection, Origin, Profiles
+from shaping.settings.sources import ConfigSection, Origin, Profiles, protecting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -158,7 +160,7 @@ def resolve(
     """Decide every choice for a call; the presets of a command or a tool are weaker than any config."""
     # A config of the working tree is weaker than the user's own, however exactly it names a tool.
     layers = (presets, *((document,) for document in configs))
-    configured = [each for layer in layers for each in _config_statements(call.tool, tuple(layer))]
+    configured = [each for layer in layers for each in _config_statements(call, tuple(layer))]
     profile = _which_profile(call, configured)
     profile_statements = [*_statements(profiles.layers(profile.value)), ("profile", profile.value, profile.origins[-1])]
     if call.profile is None:
@@ -184,7 +186,7 @@ def _defaults(call: PlanRequest) -> Iterable[Statement]:
     yield "dialect", _DIALECTS[call.surface], Origin(f"default of the {call.surface} surface")
 
 
-def _config_statements(tool: str, configs: tuple[ConfigDocument, ...]) -> list[Statement]:
+def _config_statements(call: PlanRequest, configs: tuple[ConfigDocument, ...]) -> list[Statement]:
     """Collect the choices of `global` and of the tool's overrides, the weakest first."""
     everywhere = [ConfigSection("global", document, ("global",)) for document in configs]
     overrides = {
@@ -192,7 +194,39 @@ def _config_statements(tool: str, configs: tuple[ConfigDocument, ...]) -> list[S
         for document in configs
         for name in document.choices("tool_overrides")
     }
-    return _statements([*everywhere, *(overrides[name] for name in ranked(tool, overrides))])
+    named = ranked(call.tool, overrides)
+    guards = (name for name in overrides if name not in named and _guards(call, name))
+    statements = _statements(everywhere)
+    for name in guards:
+        statements += _without_weakening(_statements([overrides[name]]), only_protections=True)
+    for name in named:
+        own = _statements([overrides[name]])
+        statements += _without_weakening(own) if call.names_itself and "/" in name else own
+    return statements
+
+
+def _guards(call: PlanRequest, pattern: str) -> bool:
+    """Return whether the protections of a rule for another name apply: for one that only looks alike, or was made up.
+
+    A server could else evade a rule by `Get` for `get`, or by the name that it gives itself.
+    """
+    tool, pattern = _seen(call.tool), _seen(pattern)
+    if fits(tool, pattern):
+        return True
+    return call.names_itself and "/" in tool and fits(tool.partition("/")[2], pattern.partition("/")[2])
+
+
+def _seen(name: str) -> str:
+    """Return a name as a reader tells it from another: without case, outer blanks and what shows nothing."""
+    return "/".join(part.strip() for part in plain_letters(visible_text(name)).casefold().split("/"))
+
+
+def _without_weakening(statements: Iterable[Statement], *, only_protections: bool = False) -> Iterable[Statement]:
+    for name, value, origin in statements:
+        if name == "redact":
+            yield from ((name, kept, origin) for kept in protecting(value).values())
+        elif name == "private" or not (only_protections or name == "on_unreadable"):
+            yield name, value, origin
 
 
 def _which_profile(call: PlanRequest, configured: list[Statement]) -> ResolvedChoice:

@@ -197,6 +197,7 @@ THE_CALL = "the call"
 # Of a config in the working tree that is not allowed, with its profiles: each path in it costs time in every command.
 _MOST_BYTES: Final = 256_000
 _MOST_VALUES: Final = 4_000
+_MOST_PRIVATE: Final = 200  # paths that are looked for in every member of every answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +235,14 @@ def read_sources(config: Given, *, cwd: Path, environ: Mapping[str, str]) -> Sou
                 raise _too_large(path, f"{size:,} bytes, at most {_MOST_BYTES:,}")
             layers += _readable(lambda: read_file(path), unreadable)
             profile_documents = tuple(read_profile_files(path, unreadable))
-            values = sum(_values_in(document.data) for document in (*layers[1:], *profile_documents))
-            if in_tree is not None and values > _MOST_VALUES and not is_allowed(path, environ):
-                raise _too_large(path, f"{values:,} values, at most {_MOST_VALUES:,}")
+            read = [document.data for document in (*layers[1:], *profile_documents)]
+            counts = (
+                (sum(map(_values_in, read)), _MOST_VALUES, "values"),
+                (sum(map(_private_in, read)), _MOST_PRIVATE, "private or redacted paths"),
+            )
+            for count, most, what in counts:
+                if in_tree is not None and count > most and not is_allowed(path, environ):
+                    raise _too_large(path, f"{count:,} {what}, at most {most:,}")
     profile_files = tuple(document for document in profile_documents if is_profile(document))
     unrelated_files = tuple(document for document in profile_documents if not is_profile(document))
     return Sources(
@@ -269,6 +275,14 @@ def _values_in(value: Any) -> int:
     return 1 + sum(map(_values_in, value.values() if isinstance(value, Mapping) else value))
 
 
+def _private_in(value: Any, *, named: bool = False) -> int:
+    """Count the paths in a config that must not leave: private ones, those of a tier, and redacted ones."""
+    if isinstance(value, Mapping):
+        return sum(_private_in(one, named=named or name in _PRIVATE) for name, one in value.items())
+    return len(value) if named and isinstance(value, list) else 0
+
+
+_PRIVATE: Final = frozenset({"private", "exclude_when_tier", "paths"})
 _NARROWING_SECTIONS = frozenset({"$schema", "global", "profiles", "tool_overrides"})
 # All other choices can widen: a new name takes a field out of reach of the user's own rules by name, a pattern for
 # lines can take for ever, and an overflow file is written where others may look.
@@ -291,7 +305,7 @@ def narrowed(document: ConfigDocument, users: Collection[str], *, is_profile: bo
             return choices
         found: dict[str, Any] = {}
         for name, value in choices.items():
-            applies = _protecting(value) if name == "redact" else _narrowing(name, value, users)
+            applies = protecting(value) if name == "redact" else _narrowing(name, value, users)
             found |= applies
             if applies.get(name, left_out) != value:
                 left_out.append((*keys, name))
@@ -321,7 +335,7 @@ def protections(document: ConfigDocument) -> ConfigDocument:
     everywhere = document.choices("global")
 
     def kept(choices: Any) -> dict[str, Any]:
-        held = _protecting(choices.get("redact"))
+        held = protecting(choices.get("redact"))
         if choices.get("private"):
             unreadable = choices.get("on_unreadable", everywhere.get("on_unreadable", "withhold"))
             held |= {"private": choices["private"], "on_unreadable": unreadable}
@@ -338,7 +352,7 @@ def _narrowing(name: str, value: Any, users: Collection[str]) -> dict[str, Any]:
     return {} if widens or debugs else {name: value}
 
 
-def _protecting(value: Any) -> dict[str, Any]:
+def protecting(value: Any) -> dict[str, Any]:
     """Return the half of `redact` that masks more than the default does."""
     if value is True:
         return {"redact": True}

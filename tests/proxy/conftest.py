@@ -83,9 +83,9 @@ def connect(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
 
     @asynccontextmanager
     async def connected(
-        make: Any, *, config: Any = None, log: Any = None, greet: bool = True, record: Any = None
+        make: Any, *, config: Any = None, log: Any = None, greet: bool = True, record: Any = None, named: bool = False
     ) -> AsyncIterator[Driver]:
-        loading = Loading(Options(config=None if config is None else str(config), record=record))
+        loading = Loading(Options(config=None if config is None else str(config), record=record, named=named))
         loading.start()
         driver = Driver(make(log or (lambda *_: None)), loading)
         try:

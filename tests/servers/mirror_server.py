@@ -31,7 +31,8 @@ def send(message: dict[str, Any]) -> None:
 
 def result_of(method: str, params: dict[str, Any]) -> dict[str, Any]:
     if method == "initialize":
-        return {"protocolVersion": params["protocolVersion"], "capabilities": CAPABILITIES, "serverInfo": INFO}
+        info = params.get("serverInfo", INFO)
+        return {"protocolVersion": params["protocolVersion"], "capabilities": CAPABILITIES, "serverInfo": info}
     if method == "tools/list":
         return {"tools": TOOLS + [{"name": name, "inputSchema": {"type": "object"}} for name in sys.argv[1:]]}
     if method == "tools/call":

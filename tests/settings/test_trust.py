@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -293,6 +296,7 @@ def test_an_allowed_config_that_protects_is_not_dropped_for_a_mistake_in_the_use
     [
         ({"global": {"private": [f"**.a{n}" for n in range(5_000)]}}, "values"),
         ({"global": {"private": ["a" * 300_000]}}, "bytes"),
+        ({"global": {"private": [f"**.a{n}" for n in range(201)]}}, "private or redacted paths"),
     ],
 )
 def test_a_config_that_is_too_large_is_refused_until_it_is_allowed(
@@ -337,3 +341,32 @@ def test_many_patterns_that_may_meet_are_compared_up_to_a_bound(
     (project / "response_config.json").write_text(json.dumps({"tool_overrides": overrides}))
     load(cwd=project, environ=environ)
     assert steps <= 400_000
+
+
+@pytest.mark.parametrize("text", ["null", "[]", "7", '"x"'])
+def test_a_config_of_the_tree_that_is_no_object_is_an_error(tree: Path, text: str) -> None:
+    (tree / NAME).write_text(text)
+    argv = [sys.executable, "-m", "shaping", "shape", "-"]
+    said = subprocess.run(argv, cwd=tree, input='{"a": 1}', capture_output=True, text=True, timeout=60, check=False)
+    assert said.returncode != 0
+    assert "an object, such as {}" in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("override", "fix"),
+    [
+        ({"t": {"private": ["/salary"]}}, "'**.salary'"),
+        ({"t": {"private": ["/a/salary"]}}, "'a.salary'"),
+        ({"t ": {"private": ["salary"]}}, "'t'"),
+    ],
+)
+def test_a_path_or_a_tool_that_can_match_nothing_is_an_error_that_says_what_to_write(
+    override: dict[str, Any], fix: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(fix)):
+        Shaper({"tool_overrides": override})
+
+
+def test_a_key_that_begins_with_a_slash_is_quoted() -> None:
+    shaper = Shaper({"tool_overrides": {"t": {"private": ['"/salary"']}}})
+    assert "98765" not in shaper.shape({"/salary": 98765, "x": 1}, tool="t").text
