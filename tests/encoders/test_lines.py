@@ -65,9 +65,9 @@ def test_a_line_that_reports_an_error_stays_as_it_is_with_its_traceback() -> Non
         *(f'  File "/srv/app/worker_{number}.py", line 1{number}, in work_on_all_of_it' for number in range(9)),
         "ValueError: disk full",
     ]
-    lines = [f"2024-05-01 10:00:0{number} worker-{number} finished job 1{number} in due time" for number in range(9)]
+    lines = [f"2024-05-01 10:00:{number} worker-{number} finished job {number} in due time" for number in range(10, 40)]
     written = encode("\n".join([*lines, error, *trace, *lines])).split("\n")
-    assert "#1 (9 lines):" in written
+    assert "#1 (30 lines):" in written
     assert [line for line in written if line in [error, *trace]] == [error, *trace]
 
 
