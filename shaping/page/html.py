@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from shaping.page.data import Bar, FieldTokens, PageData, ShownCall
 
 GONE: Final = (
-    "What the tool sent and what was read of it is no longer kept: its 15 minutes (store.ttl_seconds) are over, or it "
+    "What the tool sent and what was read of it is no longer kept: its time (store.ttl_seconds) is over, or it "
     'was in the memory of a process that ended ("store": {"kind": "sqlite"} in the config keeps it on disk). '
     "The numbers stay."
 )
