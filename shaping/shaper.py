@@ -272,7 +272,10 @@ def _read(value: Any, plan: Plan, call: CallContext) -> Reading:
     """Read what a tool answered: the data of an envelope or of a text, and what either says about the call."""
     is_log = False
     if type(value) is dict and call.page is None and call.source is None:
-        value, plan = envelope_in(value, plan)
+        came = value
+        value, plan = envelope_in(came, plan)
+        if value is not came:  # the JSON that was read is no longer that of the value
+            call = replace(call, compact_json=None)
     if isinstance(value, Envelope):
         # A tool that answers with an envelope of its own has said what the data is, and whether the call failed.
         source = call.source or clean_envelope(value, plan)

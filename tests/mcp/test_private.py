@@ -356,11 +356,13 @@ def test_base64_of_a_text_with_a_private_name_does_not_leave_however_long_it_is(
     assert image in out
 
 
-@pytest.mark.parametrize("path", ["**.data", "**.data.salary", "data.salary", "salary"])
+@pytest.mark.parametrize("path", ["**.data", "**.data.salary", "data.salary", "salary", "**.salary"])
 def test_private_holds_for_an_answer_as_it_came_and_for_the_data_of_an_envelope(path: str) -> None:
     shaper = Shaper({"tool_overrides": {"*": {"private": [path]}}})
-    for data in ({"salary": 98765431, "x": 1}, [{"salary": 98765431}]):
+    for data in ({"salary": 98765431, "x": 1}, {"salary": 98765431}, [{"salary": 98765431}]):
         wire = shaper.shape_result({"content": [], "structuredContent": {"data": data}}, tool="t")
         if path != "salary" or isinstance(data, dict):
             assert "98765431" not in json.dumps(wire)
+            block = {"type": "text", "text": json.dumps({"data": data})}
+            assert "98765431" not in json.dumps(shaper.shape_result({"content": [block]}, tool="t"))
             assert "98765431" not in shaper.shape({"data": data}, tool="t").text
