@@ -22,7 +22,7 @@ from shaping.encoders import encode
 from shaping.parsers import parse
 from shaping.parsers.terminal import clean_lines
 from shaping.paths import compile_fields
-from shaping.paths.rules import names_in, plain_name
+from shaping.paths.spelling import names_in, plain_name
 from shaping.present.notices import summarize_columns
 from shaping.redaction import redact, redact_json, redact_stream, redact_text
 from shaping.store.sql import Database

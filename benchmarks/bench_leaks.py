@@ -41,7 +41,7 @@ from benchmarks.placements_ways import Ways
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
 from shaping.errors import make_error
-from shaping.paths.strings import visible_text
+from shaping.paths.spelling import visible_text
 from shaping.redaction import redact, redact_json, redact_stream, redact_text, scrub
 
 if TYPE_CHECKING:

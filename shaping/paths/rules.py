@@ -7,15 +7,13 @@ thing itself and all below it.
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from base64 import b64decode
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, PathError, Slice, join, parse, scan
 from shaping.paths.selection import through
+from shaping.paths.spelling import names_in, plain_name, plain_text, spellings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -118,17 +116,17 @@ class Private(State):
 
     def member(self, key: str) -> Verdict | None:
         """Decide about a member by its key, and by each of the names that a key like `user.email` is made of."""
-        verdict = self.judge(key, fits_spelling(key))
-        names = names_in(key)
-        if verdict is None or names == (key,):
-            return verdict
-        state: State = self
-        for name in names:
-            inner = state.judge(name, fits_spelling(name))
-            if inner is None:
-                return None
-            state = inner.state
-        return Verdict(key, Private(exclude=verdict.state.exclude | state.exclude))
+        exclude, names = _below(self.exclude, key), names_in(key)
+        if () in exclude:
+            return None
+        if names != (key,):
+            inner = self.exclude
+            for name in names:
+                inner = _below(inner, name)
+                if () in inner:
+                    return None
+            exclude = exclude if inner is exclude else exclude | inner
+        return Verdict(key, self if exclude is self.exclude else Private(exclude=exclude))
 
     def judge(self, key: str, fits: Fits) -> Verdict | None:
         """Decide about a member that fits some names and patterns."""
@@ -141,55 +139,46 @@ def fits_key(key: str) -> Fits:
     return lambda step: step.fits(key)
 
 
-def fits_spelling(key: str) -> Fits:
-    """Return the same test for a key in any case and, but for patterns, with other separators: `homeAddress`."""
-    return lambda step: (
-        step.fits(key)
-        or (
-            plain_name(step.key) == plain_name(key)
-            if isinstance(step, Name)
-            else Glob(step.pattern.casefold()).fits(key.casefold())
-        )
+class _ByName(NamedTuple):
+    """Paths by the name they begin with, and what is left of them below it."""
+
+    anywhere: frozenset[Rest]  # those that begin at any depth, and so hold below a member too
+    names: dict[str, frozenset[Rest]]
+    patterns: tuple[tuple[Glob, Rest], ...]
+
+
+@lru_cache(maxsize=1024)
+def _by_name(rests: frozenset[Rest]) -> _ByName:
+    anywhere = frozenset(rest for rest in rests if isinstance(rest[0], Deep))
+    names: dict[str, set[Rest]] = {}
+    patterns: list[tuple[Glob, Rest]] = []
+    for rest in rests:
+        head, *left = rest[1:] if isinstance(rest[0], Deep) else rest
+        if isinstance(head, Name):
+            names.setdefault(plain_name(head.key), set()).add(tuple(left))
+        elif isinstance(head, Glob):
+            patterns.append((plain_pattern(head), tuple(left)))
+    # The same object where nothing is lost: all that is remembered of it is found by its identity.
+    return _ByName(
+        rests if len(anywhere) == len(rests) else anywhere,
+        {name: frozenset(left) for name, left in names.items()},
+        tuple(patterns),
     )
 
 
-@lru_cache(maxsize=4096)
-def plain_name(name: str) -> str:
-    """Return a name without case and separators."""
-    return name.casefold().translate(SEPARATORS)
+def _below(rests: frozenset[Rest], key: str) -> frozenset[Rest]:
+    """Return what is left of paths below a member whose key names their first step in any spelling."""
+    by_name = _by_name(rests)
+    found = [by_name.names[name] for name in spellings(key) if name in by_name.names]
+    if by_name.patterns:
+        plain = plain_text(key).casefold()
+        found += [frozenset((left,)) for step, left in by_name.patterns if step.fits(plain)]
+    return by_name.anywhere.union(*found) if found else by_name.anywhere
 
 
-SEPARATORS: Final = dict.fromkeys(map(ord, "_- "))
-_BINARY: Final = re.compile(r'\{"\$base64":"((?:[A-Za-z0-9+/=]{4})*)"\}')  # a key of bytes, as it is written
-_BYTES: Final = re.compile(r"\Ab(['\"])(.*)\1\Z", re.DOTALL)
-_TAG: Final = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
-_BETWEEN_NAMES: Final = re.compile(r"[./\[\](){}\n]|:(?!\s+\S)")  # `Error: no name` is a sentence
-_FILLERS: Final = "\u115f\u1160\u3164\uffa0\u17b4\u17b5"  # letters that show nothing
-_INNER: Final = re.compile(r"[^\W_](?s:.*[^\W_])?")  # from the first letter or digit to the last
-
-
-@lru_cache(maxsize=4096)
-def names_in(text: str) -> tuple[str, ...]:
-    """Return the names that a key, a heading or a path is made of, without markup and what a reader does not see."""
-    if text.isidentifier() and text.isascii():
-        return (text,)
-    if found := _BINARY.fullmatch(text):
-        text = b64decode(found[1]).decode(errors="replace")
-    text = plain_letters(text)
-    text = "".join(one for one in text if one == "\n" or unicodedata.category(one) != "Cc")
-    text = _TAG.sub("", _BYTES.sub(r"\2", text))
-    return tuple(name[0] for part in _BETWEEN_NAMES.split(text) if (name := _INNER.search(part)))
-
-
-def plain_letters(text: str) -> str:
-    """Return a text in plain letters: without accents and what has no width, full-width and styled ones as usual."""
-    if text.isascii():
-        return text
-    seen = unicodedata.normalize("NFKD", text)
-    unseen = {
-        ord(one): None for one in set(seen) if unicodedata.category(one) in {"Mn", "Me", "Cf", "Cs"} or one in _FILLERS
-    }
-    return unicodedata.normalize("NFKC", seen.translate(unseen))
+def plain_pattern(step: Glob) -> Glob:
+    """Return a pattern in plain letters."""
+    return Glob(plain_text(step.pattern).casefold())
 
 
 def after(rests: Iterable[Rest], fits: Fits) -> Iterator[Rest]:

@@ -10,17 +10,17 @@ from base64 import b64decode
 from codecs import getincrementaldecoder
 from dataclasses import dataclass, field
 from functools import lru_cache
-from html import unescape
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import unquote_plus
 
 from shaping.paths.filter import GONE, FilterWalk, OmissionNode
 from shaping.paths.grammar import Deep, Glob, Name, Path
 from shaping.paths.labels import LabelledValues
-from shaping.paths.rules import SEPARATORS, Private, fits_spelling, names_in, plain_letters, plain_name
+from shaping.paths.rules import Private, plain_pattern
+from shaping.paths.spelling import TAG, compact, names_in, plain_name, plain_text, spellings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import TypeAlias
 
     from shaping.paths.filter import Opener
@@ -37,47 +37,26 @@ _HELD = (None, "", HELD)
 _DEEPEST = 200
 # Places of one text at which data is looked for: each attempt may read the rest of the text.
 _MOST_STARTS = 16
-_MOST_ESCAPES = 3  # kinds of escapes inside each other
 _LARGEST_REPR = 2_000_000  # characters; the parser of Python literals is slow
 _SHORTEST_QUOTED = 4  # characters: quotes, and room for a document
-_SHORTEST_BASE64 = 24  # characters: fewer hold no name and its value
-_BASE64 = re.compile(rf"\s*+(?:data:[^,\n]{{0,200}};base64,)?([A-Za-z0-9+/_\s-]{{{_SHORTEST_BASE64},}}+={{0,2}})\s*+")
-_BASE64_RUN = re.compile(rf"[A-Za-z0-9+/_-]{{{_SHORTEST_BASE64},}}+={{0,2}}")
+_SHORTEST_BASE64 = 6  # characters: fewer hold no name and its value
+_BASE64 = re.compile(r"\s*+(?:data:[^,\n]{0,200};base64,)?([A-Za-z0-9+/_\s-]{6,}+={0,2})\s*+")
+_BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{6,}+={0,2}")
 _LOOK_BASE64 = 1024  # characters by which binary data is known
 _URL_SAFE = str.maketrans("-_", "+/")
 _START = re.compile(r"[\[{(\"]")
 _LINE_START = re.compile(r"^[\[{(\"]", re.MULTILINE)
 _CELLS = re.compile(r"[|,;\t]| {2,}")
-_NO_WORD = re.compile(r"[\W_]*")
 _BLANK = re.compile(r"[\s\ufeff]*")
-# A run of backslashes is tried at its start only: tried at each of them, a long one would take minutes.
-_ESCAPE = re.compile(r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|[nrtbf])")
+_SEPARATORS = dict.fromkeys(map(ord, "_- "))
+_TOKEN = re.compile(r"[a-z0-9]+|(?<=[a-z])['\u2019](?=[a-z])|[^\W_]")
+_MARK = re.compile(
+    r"\[withheld: (?:this text )?may hold the private field ([^\]\n]{1,400}?)(?: and cannot be read as data)?\]"
+)
 _DECODER = json.JSONDecoder()
 _ASIDE = re.compile(r"</[a-zA-Z][^<>]{0,200}>|(?<=\w)\s*\([^()]*\)\s*$")  # closing tags, and units
-_DISGUISE = re.compile(r"[%&\\<]")  # begins an escape or a tag
 _INDEXES = re.compile(r"(?:/(?:\d+|-)?)+$")
 _PATH_TO_LAST = re.compile(r"^.*/(?=[^/\s])", re.DOTALL)
-# What a reader does not see inside a word: colours of a terminal and characters of no width, also as JSON escapes them.
-HIDDEN = (
-    r"(?:\x1b|(?<!\\)\\++(?:u001[bB]|x1[bB]))"
-    r"(?:\[[0-9;:?<=>]{0,40}[ -/]?[@-~]|\][^\x07\x1b\\\n]{0,400}+(?:\x07|\x1b\\)?+)"
-    r"|[\u200b-\u200d\u2060\ufeff\xad]|(?<!\\)\\++u(?:200[b-dB-D]|2060|[fF][eE][fF][fF]|00[aA][dD])"
-)
-_HIDDEN = re.compile(HIDDEN)
-_NO_WIDTH = "\u200b\u200c\u200d\u2060\ufeff\xad"
-_ESCAPE_OF_HIDDEN = re.compile(r"\\(?:x1[bB]|u(?:001[bB]|200|2060|[fF][eE][fF][fF]|00[aA][dD]))")
-
-
-def hides(text: str) -> bool:
-    """Return whether a text may hold something that a reader does not see."""
-    if "\x1b" in text or ("\\" in text and _ESCAPE_OF_HIDDEN.search(text)):
-        return True
-    return not text.isascii() and any(sign in text for sign in _NO_WIDTH)
-
-
-def visible_text(text: str) -> str:
-    """Return the text as a reader sees it."""
-    return _HIDDEN.sub("", text) if hides(text) else text
 
 
 class Unreadable(NamedTuple):
@@ -109,7 +88,7 @@ class StringFilter:
             return value
         if kind is str:
             # What stands in a text has come from somewhere: its root may be the one that a private path begins at.
-            inside = Private(exclude=state.exclude | self.document) if self.document else state
+            inside = _with_document(state.exclude, self.document) if self.document else state
             return self._text(value, inside, keys, top=not keys)
         if kind is dict:
             return self._members(value, state, keys)
@@ -166,12 +145,13 @@ class StringFilter:
     def _is_worth_a_look(self, text: str) -> bool:
         """Return whether a string inside data may hold data, or a field that must not leave."""
         if self.withhold:
-            return len(text) >= _SHORTEST_BASE64 or not text.isalnum()
+            return len(text) >= _SHORTEST_BASE64 or not text.isalpha()
         return "{" in text and ('"' in text or "'" in text)  # a URL template has no quotes, and no members
 
     def _text(self, text: str, state: State, keys: Keys, *, top: bool) -> str:
-        names, guarded = _named(state.exclude), isinstance(state, Private)
-        if not (state.partial or (_first_hit([text], names) if guarded else _names_one(text, names))):
+        private = _private_names(state.exclude) if isinstance(state, Private) else None
+        names = () if private else _named(state.exclude)
+        if not (state.partial or (private.first_in(text) if private else _names_one(text, names))):
             return text
         documents = list(_data_in(text))
         # A header may be one document, and each row another.
@@ -185,12 +165,14 @@ class StringFilter:
             end = found.end
         prose.append(text[end:])
         new = "".join([*out, prose[-1]])
-        if not guarded:  # only a text that would have been data is worth a word: prose may name any field
+        if private is None:  # only a text that would have been data is worth a word: prose may name any field
             hit = next(filter(None, (_unread_field(piece, names, top=top) for piece in prose)), None)
         else:
             # A field that is excluded at any depth and still stands there is spelt in a way that no parser undid.
-            hit = _first_hit(prose, names) or _first_hit([new], _named(_deep(state)))
-            if hit and not top and _NO_WORD.fullmatch(dict(names)[hit].sub("", text, count=1)):
+            hit = next(filter(None, map(private.first_in, prose)), None) or _private_names(
+                _deep(state.exclude)
+            ).first_in(new)
+            if hit and not top and private.is_bare(text):
                 hit = None  # a bare name holds nothing
         if hit is None:
             return text if new == text else new
@@ -209,7 +191,7 @@ class StringFilter:
         source = text[found.start : found.end]
         # A key that stands twice in an object is read once: what is private is gone only if the text is written anew.
         if inside is GONE or (
-            inside == found.value and not (self.withhold and _first_hit([source], _named(state.exclude)))
+            inside == found.value and not (self.withhold and _private_names(state.exclude).first_in(source))
         ):
             return source
         return json.dumps(inside, ensure_ascii=False, separators=(",", ":"))
@@ -222,7 +204,7 @@ class StringFilter:
         def replace(cell: Any, place: tuple[str | int, ...]) -> Any:
             return self._held(cell, (*keys, *(step if type(step) is str else None for step in place)))
 
-        return LabelledValues(_private_name(state.exclude), replace).run(value)
+        return LabelledValues(_private_names(state.exclude).is_label, replace).run(value)
 
     def _held(self, cell: Any, keys: Keys) -> Any:
         if cell in _HELD:
@@ -335,28 +317,96 @@ def _inside(state: State, key: str, *, whole: bool) -> State | None:
     return None if verdict is None or (verdict.state.whole and not whole) else verdict.state
 
 
-def _deep(state: State) -> frozenset[Rest]:
-    return frozenset(rest for rest in state.exclude if len(rest) == 2 and isinstance(rest[0], Deep))
+@lru_cache(maxsize=1024)
+def _with_document(rests: frozenset[Rest], document: frozenset[Rest]) -> Private:
+    return Private(exclude=rests if rests is document else rests | document)
 
 
 @lru_cache(maxsize=1024)
-def _private_name(rests: frozenset[Rest]) -> Callable[[str], bool]:
-    """Return the test whether a text is the name of a private field, alone or with the names of what holds it."""
-    steps = [_last_name(rest) for rest in rests]
-    plain = [plain_name(step.key) if isinstance(step, Name) else "" for step in steps]
+def _deep(rests: frozenset[Rest]) -> frozenset[Rest]:
+    return frozenset(rest for rest in rests if len(rest) == 2 and isinstance(rest[0], Deep))
 
-    @lru_cache(maxsize=4096)
-    def is_private(text: str) -> bool:
-        if text.isascii() and text.isprintable() and not _DISGUISE.search(text):
-            compact = plain_name(text)
-            if not any(name in compact for name in plain):
-                return False
+
+class PrivateNames:
+    """The names of private fields, to be found in labels and texts."""
+
+    def __init__(self, rests: frozenset[Rest]) -> None:
+        last = {_last_name(rest) for rest in rests}
+        self.all = None in last
+        steps = sorted((step for step in last if step), key=str)
+        self.names: dict[str, str] = {}
+        patterns: dict[str, str] = {}
+        for step in steps:
+            if isinstance(step, Name) and any(map(str.isalnum, plain_name(step.key))):
+                self.names.setdefault(plain_name(step.key), str(step))
+                # `I'd` is no `id`: in a text, the apostrophe of a name counts.
+                self.names.setdefault("".join(_TOKEN.findall(plain_text(step.key).casefold())), str(step))
+            elif isinstance(step, Name):
+                patterns[str(step)] = re.escape(step.key)
+            else:
+                patterns[str(step)] = _pattern(plain_pattern(step)).pattern
+        self.written = {repr(label) for label in (*self.names.values(), *patterns)}
+        self.globs = [plain_pattern(step) for step in steps if isinstance(step, Glob)]
+        self.lengths = sorted({len(name) for name in self.names})
+        self.firsts = frozenset(name[0] for name in self.names)
+        self.labels = list(patterns)
+        self.pattern = re.compile("|".join(f"({one})" for one in patterns.values()) or r"(?!)", re.IGNORECASE)
+        self.is_label = lru_cache(maxsize=4096)(self._is_label)
+
+    def _is_label(self, text: str) -> bool:
+        """Return whether a text is the name of a private field, alone or with the names of what holds it."""
+        if self.all:
+            return True
+        plain = plain_text(text)
         # Of a path, the last name counts: a file in a folder `email` is no e-mail address.
-        last = _PATH_TO_LAST.sub("", _INDEXES.sub("", _ASIDE.sub("", _without_escapes(text))))
+        last = _PATH_TO_LAST.sub("", _INDEXES.sub("", _ASIDE.sub("", plain)))
         asked = last.rstrip("? ").split() if last.rstrip().endswith("?") else ()  # `What is your salary?`
-        return any(step is None or fits_spelling(name)(step) for name in (*names_in(last), *asked) for step in steps)
+        names = (text, last, *names_in(last), *asked)
+        return any(not self.names.keys().isdisjoint(spellings(name)) for name in names) or any(
+            glob.fits(plain_text(name).casefold()) for glob in self.globs for name in names
+        )
 
-    return is_private
+    def first_in(self, text: str) -> str | None:
+        """Return a field that a text names, in plain letters, escapes, markup or base64."""
+        plain = plain_text(text)
+        for run in (text, *_BASE64_RUN.findall(text)):
+            if found := base64_text(run):
+                plain += f"\n{plain_text(found)}"
+        if "[withheld: " in plain:  # what this very rule has written
+            plain = _MARK.sub(lambda mark: "" if mark[1] in self.written else mark[0], plain)
+        if self.all and plain.strip():
+            return "*"
+        if self.labels and (match := self.pattern.search(plain)):
+            return self.labels[(match.lastindex or 1) - 1]
+        hit = self._first_name(plain)
+        return hit or (self._first_name(TAG.sub(" ", plain)) if "<" in plain else None)
+
+    def _first_name(self, plain: str) -> str | None:
+        """Return the first name whose letters follow one another, from the border of a word to another."""
+        tokens = _TOKEN.findall(plain.casefold())
+        joined, ends = "".join(tokens), None
+        at = 0
+        for token in tokens:
+            if token[0] in self.firsts:
+                for length in self.lengths:
+                    end = at + length
+                    if (name := self.names.get(joined[at:end])) is None:
+                        continue
+                    if joined[end - 1].isalpha() and joined[end : end + 1].isdigit():  # `SSN98765431`
+                        return name
+                    if ends is None:
+                        ends = set(accumulate(map(len, tokens)))
+                    if end in ends:
+                        return name
+            at += len(token)
+        return None
+
+    def is_bare(self, text: str) -> bool:
+        """Return whether a text is a name and nothing else."""
+        return compact(plain_text(text)) in self.names
+
+
+_private_names = lru_cache(maxsize=1024)(PrivateNames)
 
 
 @lru_cache(maxsize=1024)
@@ -383,7 +433,7 @@ def _spelt(name: Name | Glob | None) -> str:
     if name is None:
         return r"[^\n]+"
     if isinstance(name, Name):
-        return r"[_ -]?".join(map(re.escape, name.key.translate(SEPARATORS) or name.key))
+        return r"[_ -]?".join(map(re.escape, name.key.translate(_SEPARATORS) or name.key))
     return r"[\w-]{0,40}".join(re.sub(r"\\?[_ -]", "[_ -]", re.escape(piece)) for piece in name.pattern.split("*"))
 
 
@@ -391,21 +441,6 @@ def _pattern(name: Name | Glob | None) -> re.Pattern[str]:
     if name is None:
         return re.compile(r"\S")
     return re.compile(rf"(?<![A-Za-z0-9]){_spelt(name)}(?![A-Za-z0-9])", re.IGNORECASE)
-
-
-def _first_hit(texts: list[str], names: Names) -> str | None:
-    """Return the first field that one of the texts names, in plain letters, escapes or base64."""
-    for text in texts:
-        plain = _without_escapes(text)
-        plain += "".join(f"\n{found}" for run in (text, *_BASE64_RUN.findall(text)) if (found := base64_text(run)))
-        if "[withheld: " in plain:  # what this very rule has written
-            for mark in (WITHHELD, WITHHELD_INSIDE):
-                for label, _ in names:
-                    plain = plain.replace(mark.format(label), "")
-        for label, pattern in names:
-            if pattern.search(plain):
-                return label
-    return None
 
 
 def _names_one(text: str, names: Names) -> bool:
@@ -426,23 +461,6 @@ def _unread_field(text: str, names: Names, *, top: bool) -> str | None:
         if is_table and any(re.fullmatch(rf"\W*{name}\W*", cell) for cell in cells):
             return label
     return None
-
-
-def _without_escapes(text: str) -> str:
-    """Undo the escapes in which a name may be spelt: of URLs, of HTML and of JSON, one inside the other."""
-    text = plain_letters(visible_text(text))
-    for _ in range(_MOST_ESCAPES):
-        plain = unquote_plus(text) if "%" in text else text
-        plain = unescape(plain) if "&" in plain else plain
-        plain = plain_letters(_ESCAPE.sub(_unescaped, plain)) if "\\" in plain else plain
-        if plain == text:
-            break
-        text = plain
-    return text
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    return chr(int(found[1], 16)) if found[1] else "\n"
 
 
 _NESTS = frozenset((dict, list))

@@ -7,7 +7,7 @@ import string
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from shaping.paths.strings import HIDDEN, hides, visible_text
+from shaping.paths.spelling import HIDDEN, hides, visible_text
 from shaping.redaction.contexts import BARE, pages
 from shaping.redaction.credentials import CREDENTIALS, GENERIC
 from shaping.redaction.engine import NO_RULES, Span, encodable, has_one, mark, unbase64

@@ -17,8 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from shaping.parsers import FORMATS
-from shaping.paths.rules import plain_letters
-from shaping.paths.strings import visible_text
+from shaping.paths.spelling import plain_letters, visible_text
 from shaping.settings.plan import LIMITS, EnvelopeMember, NoiseRule, Overrides, PlanRequest, Redact
 from shaping.settings.sources import ConfigSection, Origin, Profiles, protecting
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from base64 import b64encode
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -176,12 +178,58 @@ def test_a_private_value_that_stands_apart_from_its_name_does_not_leave(case: st
     assert "c2FsYXJ5" not in out, "the name in base64"
 
 
+ACCENTED = ("prénom", "Gehälter", "ガス", "वेतन", "łódź", "ürün_fiyat\u0131", "№")
+BETWEEN = ("\n", "  ", "\t", " - ", "--", "/", ".", "\u2013", "&nbsp;", "<br>")
+SALARY = (
+    *("Salary - USD", "Salary: USD", "salary in USD", "salary_usd", "Salary/yr", "salary¹", "\x1b[1msalary\x1b[0m"),
+    *("employee->salary", "employee#salary", "employee salary", "Bob's salary", "[salary](http://x)"),
+    *("🆂🅰🅻🅰🆁🆈", "⒮⒜⒧⒜⒭⒴", "ꜱᴀʟᴀʀʏ", "sal\u2800ary", "sal**ary**"),
+)
+FORMS = (str, str.upper, partial(unicodedata.normalize, "NFD"))
+
+
 @pytest.mark.parametrize("rule", ["homeAddress", "home_address", "home-address", "homeaddress", "HomeAddress"])
 @pytest.mark.parametrize("name", ["home_address", "Home Address", "homeAddress", "HOME-ADDRESS", "homeaddress"])
 def test_a_rule_finds_its_name_in_any_spelling_in_texts_as_in_keys(rule: str, name: str) -> None:
     shaper = Shaper({"global": {"private": [f'**."{rule}"']}})
     for value in (f"{name}: {HELD}", {"text": f"his {name} is {HELD}"}, {name: HELD, "id": 1}):
         assert str(HELD) not in shaper.shape(value, tool="t").text
+
+
+@pytest.mark.parametrize(
+    ("rule", "name"),
+    [
+        *((rule, form(rule)) for rule in ACCENTED for form in FORMS),
+        *(("home_address", f"home{between}address") for between in BETWEEN),
+        *(("salary", name) for name in SALARY),
+    ],
+)
+def test_a_name_is_one_in_keys_labels_headers_and_texts(rule: str, name: str) -> None:
+    shaper = Shaper({"global": {"private": [f'**."{rule}"']}})
+    values = (
+        {name: HELD, "id": 1},
+        {"name": name, "value": HELD},
+        {"columns": ["id", name], "rows": [[1, HELD], [2, HELD]]},
+        [["id", name], [1, HELD], [2, HELD]],
+        f"His {name} is {HELD} today.",
+        f'id;"{name}"\n1;{HELD}\n2;{HELD}\n',
+    )
+    for value in values:
+        assert str(HELD) not in shaper.shape(value, tool="t").text
+
+
+@pytest.mark.parametrize("text", [f"SSN{HELD}", f"年収{HELD}円", "c3NuOiA5ODc2NTQ=", "c3NuOiA5ODc2NTQ"])
+def test_a_name_with_its_value_glued_to_it_or_in_short_base64_is_found(text: str) -> None:
+    shaper = Shaper({"global": {"private": ["**.ssn", "**.年収"]}})
+    assert text not in shaper.shape(text, tool="t").text
+    assert text not in shaper.shape({"x": text}, tool="t").text
+
+
+@pytest.mark.parametrize(("rule", "key"), [("name", "file_name"), ("address", "ip_address"), ("salary", "salary_band")])
+def test_a_longer_name_is_another_field(rule: str, key: str) -> None:
+    shaper = Shaper({"global": {"private": [f"**.{rule}"]}})
+    assert str(HELD) in shaper.shape({key: HELD, "id": 1}, tool="t").text
+    assert shaper.shape("I'd see", tool="t").text == "I'd see"
 
 
 def test_a_pattern_finds_its_names_in_texts_and_no_others() -> None:

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 from hypothesis import Phase, given, settings, strategies as st
 
-from shaping.paths.strings import visible_text
+from shaping.paths.spelling import visible_text
 from shaping.redaction import redact, redact_json, redact_text
 from shaping.redaction.credentials import CREDENTIALS
 from shaping.redaction.engine import _precise, _whole, encodable

@@ -1,0 +1,139 @@
+"""Names in any spelling: one normal form for the names of keys, labels, headers and texts.
+
+A name is its letters and digits, without case, accents and what stands between them; a text names a field where those
+follow one another from one border of a word to another.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from base64 import b64decode
+from functools import lru_cache
+from html import unescape
+from typing import Final
+from urllib.parse import unquote_plus
+
+_MOST_ESCAPES = 3  # kinds of escapes inside each other
+# A run of backslashes is tried at its start only: tried at each of them, a long one would take minutes.
+_ESCAPE: Final = re.compile(r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|[nrtbf])")
+# What a reader does not see inside a word: colours of a terminal and characters of no width, also as JSON escapes them.
+HIDDEN: Final = (
+    r"(?:\x1b|(?<!\\)\\++(?:u001[bB]|x1[bB]))"
+    r"(?:\[[0-9;:?<=>]{0,40}[ -/]?[@-~]|\][^\x07\x1b\\\n]{0,400}+(?:\x07|\x1b\\)?+)"
+    r"|[\u200b-\u200d\u2060\ufeff\xad]|(?<!\\)\\++u(?:200[b-dB-D]|2060|[fF][eE][fF][fF]|00[aA][dD])"
+)
+_HIDDEN: Final = re.compile(HIDDEN)
+_NO_WIDTH: Final = "\u200b\u200c\u200d\u2060\ufeff\xad"
+_ESCAPE_OF_HIDDEN: Final = re.compile(r"\\(?:x1[bB]|u(?:001[bB]|200|2060|[fF][eE][fF][fF]|00[aA][dD]))")
+_FILLERS: Final = "\u115f\u1160\u3164\uffa0\u17b4\u17b5"  # letters that show nothing
+# Letters that Unicode does not take apart, by their names: small capitals, white on black, with a stroke.
+_LETTER: Final = re.compile(
+    r"(?:LATIN LETTER SMALL CAPITAL|NEGATIVE (?:SQUARED|CIRCLED) LATIN CAPITAL LETTER|REGIONAL INDICATOR SYMBOL LETTER"
+    r"|LATIN (?:SMALL|CAPITAL) LETTER(?: DOTLESS)?) ([A-Z])(?: WITH [A-Z ]+)?"
+)
+_ALNUM: Final = re.compile(r"[^\W_]+")
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\W_a-zA-Z0-9]+")
+TAG: Final = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
+_BINARY: Final = re.compile(r'\{"\$base64":"((?:[A-Za-z0-9+/=]{4})*)"\}')  # a key of bytes, as it is written
+_BYTES: Final = re.compile(r"\Ab(['\"])(.*)\1\Z", re.DOTALL)
+_LINK: Final = re.compile(r"\[([^\[\]]{1,200})\]\([^()\s]{0,400}\)")
+# `Error: no name` is a sentence.
+_BETWEEN_NAMES: Final = re.compile(r"[^\w\s:'\u2019-]|_{2,}|-{2,}|\n|\s-\s|['\u2019]s\s|:(?!\s+\S)")
+_INNER: Final = re.compile(r"[^\W_](?s:.*[^\W_])?")  # from the first letter or digit to the last
+# Words around a name that leave it the same field: whose it is or of what time, and in which unit.
+_BEFORE: Final = re.compile(
+    r"the|a|my|your|his|her|its|our|their|s|employee|user|customer|person|client|member|patient"
+    r"|annual|yearly|monthly|weekly|daily|hourly|current|gross|net|total"
+)
+_BEHIND: Final = re.compile(
+    r"in|per|of|a|an|the|usd|eur|gbp|jpy|chf|cny|inr|cad|aud|sek|nok|dkk|pln|brl|mxn|dollars?|euros?|pounds|yen|cents|k|m"
+    r"|year|yr|y|annum|month|mo|week|day|hour|hr|h|pa|annual|yearly|monthly|weekly|daily|hourly|amount|total|value|gross|net"
+)
+_MOST_WORDS = 12  # of a key or label: a longer one is a sentence
+
+
+def hides(text: str) -> bool:
+    """Return whether a text may hold something that a reader does not see."""
+    if "\x1b" in text or ("\\" in text and _ESCAPE_OF_HIDDEN.search(text)):
+        return True
+    return not text.isascii() and any(sign in text for sign in _NO_WIDTH)
+
+
+def visible_text(text: str) -> str:
+    """Return the text as a reader sees it."""
+    return _HIDDEN.sub("", text) if hides(text) else text
+
+
+def plain_text(text: str) -> str:
+    """Return a text in plain letters, without the escapes of URLs, of HTML and of JSON, one inside the other."""
+    text = plain_letters(visible_text(text))
+    for _ in range(_MOST_ESCAPES):
+        plain = unquote_plus(text) if "%" in text else text
+        plain = unescape(plain) if "&" in plain else plain
+        plain = _ESCAPE.sub(_unescaped, plain) if "\\" in plain else plain
+        if plain == text:
+            break
+        text = plain_letters(visible_text(plain))
+    return text
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return chr(int(found[1], 16)) if found[1] else "\n"
+
+
+def plain_letters(text: str) -> str:
+    """Return a text without accents, styles and what has no width."""
+    if text.isascii():
+        return text
+    plain = text.translate({ord(one): _plain_letter(one) for one in set(text) if not one.isascii()})
+    return unicodedata.normalize("NFC", plain)  # Hangul, which has been taken apart too
+
+
+@lru_cache(maxsize=4096)
+def _plain_letter(letter: str) -> str:
+    """Return a letter without accents and style; nothing for what is not seen, and for the number of a footnote."""
+    if letter.isdigit() and unicodedata.decomposition(letter).startswith(("<super>", "<sub>")):
+        return ""
+    return "".join(
+        found[1].lower() if (found := _LETTER.fullmatch(unicodedata.name(one, ""))) else one
+        for one in unicodedata.normalize("NFKD", letter)
+        if one.isascii()
+        or not (unicodedata.category(one)[0] == "M" or unicodedata.category(one) in {"Cf", "Cs"} or one in _FILLERS)
+    )
+
+
+def compact(text: str) -> str:
+    """Return the letters and digits of a plain text, without case."""
+    return text.casefold() if text.isalnum() else "".join(_ALNUM.findall(text)).casefold()
+
+
+@lru_cache(maxsize=8192)
+def plain_name(name: str) -> str:
+    """Return the normal form of a name; one without letters and digits is its own."""
+    return compact(plain_text(name)) or name
+
+
+@lru_cache(maxsize=8192)
+def spellings(text: str) -> frozenset[str]:
+    """Return the normal forms of the names that a key or a label may stand for: alone, with a unit or an owner."""
+    plain = TAG.sub("", _LINK.sub(r"\1", plain_text(text)))
+    words = [word.casefold() for word in _WORD.findall(plain)]
+    found = {compact(plain) or text}
+    if 1 < len(words) <= _MOST_WORDS:
+        first = next((at for at, word in enumerate(words) if not _BEFORE.fullmatch(word)), len(words) - 1)
+        last = next((at for at in range(len(words), 0, -1) if not _BEHIND.fullmatch(words[at - 1])), 1)
+        for start in range(first + 1):
+            found |= {"".join(words[start:end]) for end in range(max(last, start + 1), len(words) + 1)}
+    return frozenset(found)
+
+
+@lru_cache(maxsize=4096)
+def names_in(text: str) -> tuple[str, ...]:
+    """Return the names that a key, a heading or a path is made of, without markup and what a reader does not see."""
+    if text.isidentifier() and text.isascii() and "__" not in text:
+        return (text,)
+    if found := _BINARY.fullmatch(text):
+        text = b64decode(found[1]).decode(errors="replace")
+    text = TAG.sub("", _BYTES.sub(r"\2", _LINK.sub(r"\1", plain_text(text))))
+    return tuple(name[0] for part in _BETWEEN_NAMES.split(text) if (name := _INNER.search(part)))
