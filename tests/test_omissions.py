@@ -192,10 +192,10 @@ def test_the_line_names_the_first_of_what_was_left_out() -> None:
     assert told == "left out: 20 links (owner.followers_url, owner.gists_url, owner.events_url, …), 5 opaque (etag)"
 
 
-def test_who_has_no_ref_is_told_of_links_first_and_of_nulls_and_empties_as_one() -> None:
+def test_who_has_no_ref_is_told_of_links_first_and_of_nulls_and_empties_apart() -> None:
     rows = [{**row, "assignee": None, "labels": [], "team": {}, "next": None} for row in NOISY]
     shaped = Shaper({}).shape(rows, tool="t")
-    empty = "80 empty (assignee, labels, team, …)"
+    empty = "40 null (assignee, next), 40 empty (labels, team)"
     assert missing(shaped) == f"left out: 40 links (url, events_url), 20 opaque (node_id), {empty}"
 
 
@@ -231,14 +231,14 @@ def test_neither_what_was_asked_for_nor_what_is_private_is_named_to_who_has_no_r
 def test_a_secret_in_a_name_is_not_told_to_who_has_no_ref() -> None:
     token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
     told = missing(Shaper({}).shape({"a": 1, token: None}))
-    assert told.startswith("left out: 1 empty (")
+    assert told.startswith("left out: 1 null (")
     assert token not in told
 
 
 def test_bare_data_tells_nothing_itself_so_the_line_does() -> None:
     with using(profile="standard", dialect="none"):
         shaped = Shaper({}).shape({"a": 1, "b": None})
-    assert missing(shaped) == "left out: 1 empty (b)"
+    assert missing(shaped) == "left out: 1 null (b)"
 
 
 RECORDS: list[dict[str, Any]] = [
