@@ -14,8 +14,8 @@ from shaping.present import left_alone, observed, present, present_whole, unshap
 from shaping.present.expansion import Databases, expanded_page, present_hits, present_rows
 from shaping.response import CallContext, Facts, Shaped, ShapedDict, ShapedList, Warned, required
 from shaping.settings.context import PlanChooser
-from shaping.store import open_store
-from shaping.store.expand import recall
+from shaping.store import Store, open_store
+from shaping.store.expand import Recalled, recall
 from shaping.store.keeper import Keeper, Originals
 from shaping.values import json_digest, reads_once
 
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from shaping.parsers import Parsed
     from shaping.settings import Overrides, Plan, Surface
     from shaping.settings.plan import Channels
-    from shaping.store import Store
-    from shaping.store.expand import Recalled
 
 
 _NO_CONTEXT = CallContext()

@@ -20,13 +20,12 @@ from pydantic.errors import PydanticUserError
 
 from shaping.apps.response import CommandCall, answers_only, exit_for
 from shaping.errors import Redirect, ToolError, make_error
-from shaping.errors.codes import EXIT_TABLES
+from shaping.errors.codes import EXIT_TABLES, ExitTable
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from shaping.errors.codes import ExitTable
 
 __all__ = ["manifest_of", "shape_click", "shape_typer"]
 

@@ -16,7 +16,7 @@ import orjson
 from orjson import dumps
 
 from shaping.cleaning import unmatched
-from shaping.envelope import command_envelope, exit_code_for
+from shaping.envelope import Envelope, command_envelope, exit_code_for
 from shaping.errors import ErrorDetail, ToolError, from_exception, from_exit_code, make_error
 from shaping.parsers import parse
 from shaping.parsers.terminal import clean_lines
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from shaping.apps import CallOptions
-    from shaping.envelope import Envelope
     from shaping.errors.codes import ExitTable
     from shaping.shaper import Shaper
 

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.budget.lines import FEW, by_characters, missing_lines
+from shaping.budget.lines import FEW, LineChoice, by_characters, missing_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from shaping.budget.fit import Budget
-    from shaping.budget.lines import LineChoice
 
 _EMPTY: Final = 2  # bytes of [] or {}
 _MARK: Final = 40  # bytes of a string that is all mark

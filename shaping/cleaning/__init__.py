@@ -13,21 +13,18 @@ import orjson
 from shaping.envelope import read_wire, recognise
 from shaping.parsers import EXACT, Parsed, parse, parse_if_cheaper
 from shaping.parsers.pairs import read_record
-from shaping.paths import deep_path
-from shaping.paths.rules import after, fits_key, rule
+from shaping.paths import FieldPlan, deep_path
+from shaping.paths.rules import Rest, after, fits_key, rule
 from shaping.paths.selection import misses
 from shaping.redaction import redact, scrub
-from shaping.response import NOTHING, StepNotes, Warned, counted
+from shaping.response import NOTHING, CallContext, Json, Omission, StepNotes, Warned, counted
 from shaping.values import open_carefully, plain_json, to_plain
 from shaping.values.opening import OneShotError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from shaping.paths import FieldPlan
-    from shaping.paths.rules import Rest
     from shaping.paths.strings import Unreadable
-    from shaping.response import CallContext, Json, Omission
     from shaping.settings import Plan
     from shaping.settings.plan import Empties
 

@@ -10,16 +10,14 @@ from pydantic import ValidationError
 
 from shaping.budget.fit import Budget, fit_value
 from shaping.cleaning import without_private_and_secrets
-from shaping.envelope import presentable
+from shaping.envelope import Envelope, presentable
 from shaping.errors.detail import change_texts, plain_texts
-from shaping.response import Warned, counted
+from shaping.response import CallContext, Warned, counted
 from shaping.tokens import counter
 
 if TYPE_CHECKING:
-    from shaping.envelope import Envelope
     from shaping.envelope.model import CommonMeta
     from shaping.errors import ErrorDetail
-    from shaping.response import CallContext
     from shaping.settings import Plan
 
 M = TypeVar("M", bound="CommonMeta")

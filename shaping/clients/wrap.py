@@ -20,15 +20,13 @@ from tomlkit.items import InlineTable, Table
 from shaping.proxy.child import command_server
 from shaping.proxy.messages import METHOD_NOT_FOUND
 from shaping.proxy.outage import told
-from shaping.proxy.router import RequestError, connected
+from shaping.proxy.router import Requester, RequestError, connected
 from shaping.proxy.upstream import ServerUnavailableError
 from shaping.settings import jsonc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
-
-    from shaping.proxy.router import Requester
 
 
 # Headers go by the environment, not by the arguments: they hold tokens, and arguments can be read by every user.

@@ -22,9 +22,9 @@ from shaping.commands.output import (
     OutputStream,
     within_tokens,
 )
-from shaping.commands.process import NotStartedError, run_process
-from shaping.parsers import parse
-from shaping.settings import Overrides
+from shaping.commands.process import NotStartedError, Sink, run_process
+from shaping.parsers import Parsed, parse
+from shaping.settings import Overrides, Plan
 from shaping.settings.context import PlanChooser
 from shaping.settings.resolve import ranked
 from shaping.settings.sources import presets_for
@@ -33,10 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from os import PathLike
 
-    from shaping.commands.process import Sink
     from shaping.envelope import Envelope
-    from shaping.parsers import Parsed
-    from shaping.settings import Plan
     from shaping.shaper import Shaper
 
 

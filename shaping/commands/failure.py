@@ -9,8 +9,8 @@ import stat
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
-from shaping.commands.process import NOT_FOUND, NOT_RUN
-from shaping.errors import code_for_exit, make_error
+from shaping.commands.process import NOT_FOUND, NOT_RUN, ProcessExit
+from shaping.errors import ErrorDetail, code_for_exit, make_error
 from shaping.parsers.terminal import is_error_line
 from shaping.response import did_you_mean, nearest
 
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from shaping.commands.output import Finished
-    from shaping.commands.process import ProcessExit
     from shaping.envelope import Envelope
-    from shaping.errors import ErrorDetail
     from shaping.errors.codes import ExitTable
     from shaping.settings import Plan
 

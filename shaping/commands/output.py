@@ -14,7 +14,7 @@ from shaping.budget.lines import FEW, Cutter, CutText, NumberedLines, Rules
 from shaping.parsers import EXACT
 from shaping.parsers.terminal import clean_lines, error_lines
 from shaping.redaction import StreamRedactor, redact_text
-from shaping.response import counted
+from shaping.response import Shaped, counted
 from shaping.tokens import counter, upper_bound
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from shaping.commands.process import ProcessExit
     from shaping.commands.storage import PartWriter
     from shaping.envelope import Envelope
-    from shaping.response import Shaped
     from shaping.settings import Plan, Redact
     from shaping.store.files import ResultFile
 

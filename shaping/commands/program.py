@@ -7,19 +7,30 @@ import os
 import sys
 import threading
 import time
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.commands.command import CommandSource, invocation_of, output, plan_for, responses, run_command, shaper_of
+from shaping.commands.command import (
+    CommandOptions,
+    CommandSource,
+    invocation_of,
+    output,
+    plan_for,
+    responses,
+    run_command,
+    shaper_of,
+)
 from shaping.commands.output import (
     SHELL_SHOWS,
     Capture,
     CommandResponse,
     Finished,
+    Invocation,
+    OutputStream,
     RedactedCopy,
     decode,
     withhold_private,
@@ -27,7 +38,7 @@ from shaping.commands.output import (
 from shaping.commands.process import OURS, NotStartedError, run_process
 from shaping.parsers.json import read_json
 from shaping.parsers.terminal import render_terminal
-from shaping.response import CallContext
+from shaping.response import CallContext, Shaped
 from shaping.settings.files import counting_lock, ledger_path
 from shaping.tokens import counter
 
@@ -38,13 +49,9 @@ except ImportError:  # pragma: no cover  not on Windows, where no command runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from shaping.commands.command import CommandOptions
-    from shaping.commands.output import Invocation, OutputStream
     from shaping.learning.record import Recorder
-    from shaping.response import Shaped
     from shaping.settings import Plan
     from shaping.shaper import Shaper
 

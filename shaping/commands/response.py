@@ -21,11 +21,13 @@ from shaping.commands.output import (
     CleanedOutputs,
     CommandResponse,
     CutOutputs,
+    Finished,
+    Invocation,
     OutputCutter,
     protected_text,
     within_tokens,
 )
-from shaping.commands.process import OURS
+from shaping.commands.process import OURS, NotStartedError, ProcessExit
 from shaping.commands.storage import OutputStore, PartWriter, StoredOutput
 from shaping.envelope import Envelope, command_envelope, exit_code_for, read_wire, recognise
 from shaping.errors.detail import scrub_value
@@ -33,21 +35,17 @@ from shaping.parsers import Parsed
 from shaping.present.notices import ROOMY
 from shaping.present.wrap import tag_of
 from shaping.redaction import redact_text
-from shaping.response import CallContext, Warned, counted, required
+from shaping.response import CallContext, Shaped, Warned, counted, required
 from shaping.shaper import Shaper, for_rows
-from shaping.store.files import result_file, results_folder
+from shaping.store.files import ResultFile, result_file, results_folder
 from shaping.tokens import cheap, counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from os import PathLike
 
-    from shaping.commands.output import Finished, Invocation
-    from shaping.commands.process import NotStartedError, ProcessExit
     from shaping.errors import ErrorDetail
-    from shaping.response import Shaped
     from shaping.settings import Plan
-    from shaping.store.files import ResultFile
 
 
 _REF: Final = "r_" + "x" * 26  # a placeholder as long as any ref, to price a response before it is stored

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.commands.output import decode, withhold_private
+from shaping.commands.output import Capture, Finished, decode, withhold_private
 from shaping.errors import ToolError
 from shaping.redaction import StreamRedactor
 from shaping.response import Warned
-from shaping.store import StoreError, make_ref
+from shaping.store import Store, StoreError, make_ref
 from shaping.store.expand import Stream, cursor_at, read_parts, stored_streams
 from shaping.store.keeper import NOT_KEPT, payload
 from shaping.store.pages import Position
@@ -21,12 +21,10 @@ from shaping.store.pages import Position
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shaping.commands.output import Capture, Finished
     from shaping.envelope import Envelope
     from shaping.settings import Plan
     from shaping.settings.plan import Redact
     from shaping.shaper import Shaper
-    from shaping.store import Store
 
 
 PART: Final = 1024 * 1024  # bytes of an output that are stored as one value

@@ -18,18 +18,15 @@ from shaping.decorator.frameworks import (
     is_unknown,
     report_error,
 )
-from shaping.errors import from_exception, registry
+from shaping.errors import ErrorDetail, from_exception, registry
 from shaping.response import Shaped, ShapedDict, ShapedList
-from shaping.settings import Overrides
+from shaping.settings import Overrides, Plan
 from shaping.settings.context import CallNotes
 from shaping.shaper import Shaper
 from shaping.values import json_digest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Sequence
-
-    from shaping.errors import ErrorDetail
-    from shaping.settings import Plan
 
 
 P = ParamSpec("P")

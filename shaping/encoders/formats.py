@@ -11,12 +11,10 @@ import orjson
 
 from shaping.encoders.table.cells import MISSING, Members, cell, quoted, read_cell
 from shaping.parsers.json import read_json
-from shaping.response import import_extra
+from shaping.response import Json, import_extra
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from shaping.response import Json
 
 
 def encode_json(value: Json) -> str:

@@ -13,15 +13,13 @@ import orjson
 from shaping.errors import ToolError
 from shaping.ledger import record_text
 from shaping.present import left_alone
-from shaping.response import CallContext
+from shaping.response import CallContext, Shaped
 from shaping.settings import Overrides
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
     from os import PathLike
-
-    from shaping.response import Shaped
 
     Scope = MutableMapping[str, Any]
     Message = MutableMapping[str, Any]

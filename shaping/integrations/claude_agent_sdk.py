@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from claude_agent_sdk import HookMatcher, SdkMcpTool, tool
 
 from shaping.integrations import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def shape_tools(

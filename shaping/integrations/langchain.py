@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import StructuredTool
+from langchain_core.tools import BaseTool, StructuredTool
 
 from shaping.integrations import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-
-    from langchain_core.tools import BaseTool
 
 
 class LangChainShaping(AgentMiddleware):  # type: ignore[type-arg]

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.learning.drift import Baseline, baseline_path, find_drift, find_idle, findings_path, keep_findings
+from shaping.learning.drift import Baseline, Drift, baseline_path, find_drift, find_idle, findings_path, keep_findings
 from shaping.learning.fields import covers, found_in, leads_to, names, words
 from shaping.learning.statistics import parallel, read_traffic
-from shaping.learning.traffic import SURFACES, ToolCall, folder_size, pieces, read_piece
+from shaping.learning.traffic import SURFACES, Piece, ToolCall, folder_size, pieces, read_piece
 from shaping.paths import parse
 from shaping.paths.selection import matches
-from shaping.response import cut_end
+from shaping.response import Omission, Shaped, cut_end
 from shaping.settings.resolve import fits
 from shaping.settings.sources import GIVEN_NAME
 from shaping.shaper import Shaper
@@ -28,9 +28,6 @@ from shaping.shaper import Shaper
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from shaping.learning.drift import Drift
-    from shaping.learning.traffic import Piece
-    from shaping.response import Omission, Shaped
     from shaping.settings import LoadedConfig
     from shaping.settings.model import AnswerContract
 

@@ -15,7 +15,7 @@ import orjson
 
 from shaping.errors import nearest
 from shaping.learning.fields import covers, leads_to
-from shaping.learning.statistics import TrafficStatistics
+from shaping.learning.statistics import ToolStatistics, TrafficStatistics
 from shaping.learning.traffic import ToolCall, Usage
 from shaping.paths import deep_path
 from shaping.settings.files import ledger_path
@@ -24,7 +24,6 @@ from shaping.settings.resolve import fits, full_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from shaping.learning.statistics import ToolStatistics
     from shaping.settings import LoadedConfig
     from shaping.shaper import Shaper
 

@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.learning.statistics import FieldStatistics, is_keyed_by_ids
+from shaping.learning.statistics import FieldStatistics, ToolStatistics, is_keyed_by_ids
 from shaping.noise.vocabulary import meaning
 from shaping.paths import PathError, parse
-from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice
+from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice, Step
 from shaping.settings.resolve import fits
 from shaping.tokens import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from shaping.learning.statistics import ToolStatistics
-    from shaping.paths.grammar import Step
 
 _FEW_CALLS: Final = 3  # fewer do not tell what a tool always answers
 _HEAVY: Final = 0.02  # of a tool's bytes

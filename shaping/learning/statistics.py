@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 
-from shaping.learning.traffic import (
-    ToolCall,
-    TrafficError,
-    Usage,
-    folder_size,
-    pieces,
-    read_piece,
-)
+from shaping.learning.traffic import Piece, ToolCall, TrafficError, Usage, Used, folder_size, pieces, read_piece
 from shaping.noise.vocabulary import LINK_STARTS
 from shaping.paths import join
 from shaping.settings.resolve import full_name
@@ -30,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from shaping.learning.traffic import Piece, Used
 
 Found = TypeVar("Found")
 _IN_PROCESS: Final = 4_000_000  # bytes that are read sooner than other processes have started

@@ -13,24 +13,20 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-from shaping.learning.fields import Fields, covers, found_in, told_paths, told_patterns
-from shaping.learning.statistics import parallel
-from shaping.learning.traffic import SURFACES, leaves, missing
+from shaping.learning.fields import Fields, FieldShare, covers, found_in, told_paths, told_patterns
+from shaping.learning.statistics import ToolStatistics, TrafficStatistics, parallel
+from shaping.learning.traffic import SURFACES, ToolCall, leaves, missing
 from shaping.paths import parse
 from shaping.paths.selection import matches
 from shaping.response import counted
 from shaping.settings import load
-from shaping.settings.jsonc import JsoncError, read
+from shaping.settings.jsonc import JsoncError, JsonNode, read
 from shaping.shaper import Shaper
 from shaping.tokens import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from shaping.learning.fields import FieldShare
-    from shaping.learning.statistics import ToolStatistics, TrafficStatistics
-    from shaping.learning.traffic import ToolCall
-    from shaping.settings.jsonc import JsonNode
 
 EMPTY: Final = '{\n  "$schema": "./response_config.schema.json",\n  "tool_overrides": {}\n}\n'
 _INDENT: Final = "  "

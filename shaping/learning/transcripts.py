@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.commands.command import tool_name
-from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, missing, seconds, used_values
+from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, Usage, missing, seconds, used_values
 from shaping.tokens.counters import careful
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from shaping.learning.traffic import Usage
     from shaping.shaper import Shaper
 
 _SHELLS: Final = frozenset(

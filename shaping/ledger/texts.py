@@ -12,18 +12,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import orjson
 
 from shaping.paths import PathError, parse
-from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Slice, join
+from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Slice, Step, join
 from shaping.redaction import redact_text, scrub
-from shaping.response import Omission, cut_end
-from shaping.store.backends import StoreError
+from shaping.response import Omission, Shaped, cut_end
+from shaping.store.backends import Stored, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from shaping.paths.grammar import Step
-    from shaping.response import Shaped
     from shaping.store import Keeper, Store
-    from shaping.store.backends import Stored
 
 
 PREFIX: Final = "c_"  # of a call's ref: `expand` takes none but those of originals, so no model can ask for a call

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from shaping.ledger.entries import LedgerDatabase, LedgerEntry, LedgerError, MeasuredCall, Totals, add_up
+from shaping.ledger.entries import Kind, LedgerDatabase, LedgerEntry, LedgerError, MeasuredCall, Totals, add_up
 from shaping.redaction import scrub
 from shaping.settings.files import ledger_path
 from shaping.store.keeper import BackgroundQueue
@@ -18,8 +18,6 @@ from shaping.tokens.counters import careful, counter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
-
-    from shaping.ledger.entries import Kind
 
 
 logger = logging.getLogger("shaping")

@@ -13,23 +13,20 @@ import orjson
 from shaping.budget.fit import count_near
 from shaping.cleaning import record_in
 from shaping.cleaning.call import limit_value
-from shaping.clients import UNKNOWN_CLIENT
+from shaping.clients import UNKNOWN_CLIENT, KnownClient
 from shaping.mcp.schema import advertised_schema, asks_inside, is_excluded, is_wrapper
 from shaping.parsers import EXACT, parse, parse_if_cheaper
 from shaping.parsers.json import read_json, write_json
 from shaping.paths.strings import base64_text
-from shaping.response import CallContext
-from shaping.settings.plan import KEEP_EMPTIES
+from shaping.response import CallContext, Shaped
+from shaping.settings.plan import KEEP_EMPTIES, Channels
 from shaping.tokens import counter, upper_bound
 from shaping.values import shallow_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from shaping.clients import KnownClient
-    from shaping.response import Shaped
     from shaping.settings import Plan
-    from shaping.settings.plan import Channels
     from shaping.shaper import Shaper
 
 

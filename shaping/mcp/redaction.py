@@ -13,7 +13,7 @@ from shaping.cleaning import WITHHELD, data_in, log_fault, replaced, without_pri
 from shaping.cleaning.call import limit_value
 from shaping.mcp.parts import TEXT_MEMBERS, binary_members, is_text, read_data
 from shaping.parsers.json import write_json
-from shaping.paths import compile_fields
+from shaping.paths import FieldPlan, compile_fields
 from shaping.redaction import redact, scrub
 from shaping.redaction.contexts import open_from
 from shaping.redaction.redact import rules_for
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from mcp.shared.exceptions import MCPError
 
-    from shaping.paths import FieldPlan
     from shaping.paths.strings import Unreadable
     from shaping.response import Warned
     from shaping.settings import Plan

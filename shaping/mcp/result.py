@@ -14,13 +14,16 @@ import orjson
 
 from shaping.cleaning import log_fault
 from shaping.cleaning.call import clean_error, limit_error
-from shaping.clients import find_client
+from shaping.clients import KnownClient, find_client
 from shaping.envelope import recognise
 from shaping.envelope.dialects.members import is_excluded, warnings_member
 from shaping.mcp.errors import error_from_text, model_members, model_text, own_words
 from shaping.mcp.parts import (
     TEXT,
+    ChosenChannels,
+    DataPart,
     ResultContext,
+    ResultData,
     error_plan,
     fit_blocks,
     is_only_member,
@@ -46,17 +49,14 @@ from shaping.mcp.schema import is_valid
 from shaping.parsers.json import write_json
 from shaping.present import Presented
 from shaping.present.wrap import known_meta
-from shaping.response import CallContext, Warned, grouped
+from shaping.response import CallContext, Shaped, Warned, grouped
 from shaping.tokens import count
 from shaping.values import with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from shaping.clients import KnownClient
     from shaping.errors import ErrorDetail
-    from shaping.mcp.parts import ChosenChannels, DataPart, ResultData
-    from shaping.response import Shaped
     from shaping.settings import Plan
     from shaping.settings.plan import Channels
     from shaping.shaper import Shaper

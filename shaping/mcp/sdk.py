@@ -14,7 +14,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from shaping.mcp.errors import error_from_cause, error_text
-from shaping.mcp.shaper import open_mcp_shaper
+from shaping.mcp.shaper import MCPShaper, open_mcp_shaper
 from shaping.settings.context import CallNotes
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from shaping.learning.record import Recorder
     from shaping.mcp.sessions import Session
-    from shaping.mcp.shaper import MCPShaper
     from shaping.shaper import Shaper
 
 ServerT = TypeVar("ServerT")

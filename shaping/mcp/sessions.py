@@ -14,31 +14,25 @@ from weakref import WeakKeyDictionary
 
 import orjson
 
-from shaping.clients import find_client
-from shaping.ledger import MeasuredCall
+from shaping.clients import KnownClient, find_client
+from shaping.ledger import Ledger, MeasuredCall
 from shaping.ledger.texts import keep_texts
-from shaping.mcp.parts import BOTH, ToolEntry, decide
-from shaping.mcp.result import is_shown_to_model
+from shaping.mcp.parts import BOTH, ResultContext, ToolEntry, decide
+from shaping.mcp.result import ShapedResult, is_shown_to_model
 from shaping.mcp.schema import advertised_schema, inside_wrapper, warn_unmatched
-from shaping.response import did_you_mean, nearest
+from shaping.response import Shaped, did_you_mean, nearest
 from shaping.settings.resolve import fits, full_name, is_pattern, ranked
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
-    from shaping.clients import KnownClient
     from shaping.learning.record import Recorder
-    from shaping.ledger import Ledger
-    from shaping.mcp.parts import ResultContext
-    from shaping.mcp.result import ShapedResult
     from shaping.mcp.shaper import MCPShaper, ToolCallOptions
-    from shaping.response import Shaped
     from shaping.settings import Config, LoadedConfig, Plan
     from shaping.shaper import Shaper
 
-    Notify: TypeAlias = Callable[[str], Awaitable[None]]  # sends the notification of a method
 
-
+Notify: TypeAlias = "Callable[[str], Awaitable[None]]"  # sends the notification of a method
 logger = logging.getLogger("shaping")
 
 # A client of the newer protocol over HTTP has no session; it is taken for the same one while it keeps calling.

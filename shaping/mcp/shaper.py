@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.errors import ToolError, from_exception, make_error
-from shaping.ledger import open_ledger
+from shaping.errors import ErrorDetail, ToolError, from_exception, make_error
+from shaping.ledger import Ledger, open_ledger
 from shaping.mcp.errors import error_from_text
 from shaping.mcp.parts import ResultContext, ToolEntry, unlisted_entry
 from shaping.mcp.redaction import MessageRedaction, well_formed
@@ -23,6 +23,7 @@ from shaping.mcp.sessions import (
     EXPAND,
     EXPAND_TOOL,
     CallRecorder,
+    Notify,
     Session,
     Sessions,
     ToolListNotifier,
@@ -31,8 +32,8 @@ from shaping.mcp.sessions import (
     log_idle_rules,
     tool_entry,
 )
-from shaping.response import CallContext
-from shaping.settings import Overrides
+from shaping.response import CallContext, Warned
+from shaping.settings import LoadedConfig, Overrides, Plan
 from shaping.settings.resolve import fits, full_name
 from shaping.shaper import Shaper
 from shaping.store.expand import recall
@@ -42,13 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
-    from shaping.errors import ErrorDetail
     from shaping.learning.record import Recorder
-    from shaping.ledger import Ledger
-    from shaping.mcp.sessions import Notify
     from shaping.proxy.serving import Options
-    from shaping.response import Warned
-    from shaping.settings import LoadedConfig, Plan
 
 _NO_REF = "the argument ref is missing: it stands with the answer that left something out"
 _WAITS = (

@@ -6,21 +6,17 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shaping.encoders.encoding import encode
-from shaping.noise.records import MISSING, NoiseRule, Records, Surroundings
+from shaping.noise.records import MISSING, NoiseRule, Owners, Records, Surroundings
 from shaping.noise.rules import RULES
 from shaping.noise.text import reduce_text
 from shaping.noise.unwrap import may_be_wrapped, unwrap
-from shaping.parsers import is_cheaper, parse_tables, parse_within
+from shaping.parsers import Parsed, is_cheaper, parse_tables, parse_within
 from shaping.parsers.sections import is_diff
 from shaping.paths import join
-from shaping.response import Omission
+from shaping.response import Json, Omission, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
-
-    from shaping.noise.records import Owners
-    from shaping.parsers import Parsed
-    from shaping.response import Json, Reason
 
 
 __all__ = ["NoiseRule", "reduce", "reduce_text"]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from shaping.response import Json, Reason
 
-    Owners = Callable[[], Sequence[dict[str, Json]]]
+Owners: TypeAlias = "Callable[[], Sequence[dict[str, Json]]]"
 
 
 @dataclass(frozen=True, slots=True)

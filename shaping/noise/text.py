@@ -14,12 +14,10 @@ from shaping.noise.vocabulary import ELEMENT_ARGUMENTS, LIBRARY_FRAMES, LIBRARY_
 from shaping.parsers.sections import is_diff
 from shaping.parsers.snapshot import fold_tree, is_tree
 from shaping.parsers.terminal import clean_lines, count_repeats, is_error_line, matcher, without_surrogates
-from shaping.response import Omission
+from shaping.response import Omission, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
-
-    from shaping.response import Reason
 
 
 _VERSION = r"v?\d+(?:\.\d+)+[\w.+-]*"

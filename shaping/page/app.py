@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
-from starlette.responses import HTMLResponse, PlainTextResponse, StreamingResponse
+from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from shaping.ledger import LedgerDatabase, LedgerError
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
     from starlette.requests import Request
-    from starlette.responses import Response
 
     from shaping.mcp.shaper import MCPShaper
 

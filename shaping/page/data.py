@@ -11,21 +11,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 
-from shaping.ledger.entries import GROUPS, Totals
-from shaping.ledger.texts import find_texts, leaves
-from shaping.settings import load
-from shaping.settings.files import bundled_path
+from shaping.ledger.entries import GROUPS, LedgerSum, Totals
+from shaping.ledger.texts import CallTexts, SentPart, find_texts, leaves
+from shaping.settings import LoadedConfig, ResolvedChoice, load
+from shaping.settings.files import BundledKind, bundled_path
 from shaping.tokens import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from shaping.ledger import LedgerDatabase, LedgerEntry
-    from shaping.ledger.entries import LedgerSum
     from shaping.ledger.prices import Price
-    from shaping.ledger.texts import CallTexts, SentPart
-    from shaping.settings import LoadedConfig, ResolvedChoice
-    from shaping.settings.files import BundledKind
     from shaping.settings.plan import Surface
     from shaping.settings.sources import Origin
     from shaping.store import Store

@@ -12,14 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from shaping.ledger.entries import GROUPS
-from shaping.ledger.texts import REASONS, marked_lines
+from shaping.ledger.texts import REASONS, CallTexts, marked_lines
 from shaping.response import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from shaping.ledger import LedgerEntry, Totals
-    from shaping.ledger.texts import CallTexts
     from shaping.page.data import Bar, FieldTokens, PageData, ShownCall
 
 GONE: Final = (

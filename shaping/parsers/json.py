@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from datetime import UTC, date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -15,7 +15,6 @@ from shaping.parsers.terminal import matcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from datetime import tzinfo
 
     from shaping.response import Json
 

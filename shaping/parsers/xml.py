@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
-from xml.etree.ElementTree import Comment, ParseError, ProcessingInstruction, TreeBuilder
+from typing import Any
+from xml.etree.ElementTree import Comment, Element, ParseError, ProcessingInstruction, TreeBuilder
 
 from shaping.parsers.rows import number
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
 
 _START = re.compile(r"\s*<(?:\?xml\b|[A-Za-z_])")
 _PAGE = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype(?!\s+plist)|html|svg)\b", re.IGNORECASE)

@@ -19,18 +19,16 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from shaping.paths.filter import GONE, Filters, FilterWalk, OmissionNode, open_plainly
+from shaping.paths.filter import GONE, Filters, FilterWalk, OmissionNode, Opener, PlaceFilter, open_plainly
 from shaping.paths.grammar import Path, PathError, join, parse
 from shaping.paths.rules import Private, Restoring, State, read_rules, rule
 from shaping.paths.schema import Unprojectable, may_match, open_schema, project
 from shaping.paths.selection import select
-from shaping.paths.strings import StringFilter
+from shaping.paths.strings import StringFilter, Unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from shaping.paths.filter import Opener, PlaceFilter
-    from shaping.paths.strings import Unreadable
     from shaping.response import Omission, Reason
 
 __all__ = [

@@ -7,15 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from shaping.paths.grammar import Deep, Each, Name, Path
-from shaping.paths.rules import settle
-from shaping.response import Omission
-
-if TYPE_CHECKING:
-    from shaping.paths.rules import State, Verdict
-    from shaping.response import Reason
+from shaping.paths.rules import State, Verdict, settle
+from shaping.response import Omission, Reason
 
 Opener: TypeAlias = Callable[[Any], Any]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, PathError, Slice, join, parse, scan
+from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, PathError, Slice, Step, join, parse, scan
 from shaping.paths.selection import through
 from shaping.paths.spelling import names_in, plain_name, plain_text, spellings
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from shaping.paths import FieldPlan
-    from shaping.paths.grammar import Step
 
 
 Rest: TypeAlias = "tuple[Name | Glob | Deep, ...]"

@@ -9,18 +9,13 @@ they are called, is open, and requires nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from shaping.paths.grammar import Deep, Glob, Name
-from shaping.paths.rules import State, after, fits_key, rule
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from shaping.paths.rules import Rest
+from shaping.paths.rules import Rest, State, after, fits_key, rule
 
 # What FastMCP marks a schema with whose data is under `result`; the plan is about that data.
 WRAPPED = "x-fastmcp-wrap-result"

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice, join, parse
-from shaping.response import counted, nearest
+from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice, Step, join, parse
+from shaping.response import Json, counted, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from shaping.paths.grammar import Step
-    from shaping.response import Json
 
 Rest: TypeAlias = "tuple[Step, ...]"  # what is left to match of one path
 

@@ -11,20 +11,16 @@ from codecs import getincrementaldecoder
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from shaping.paths.filter import GONE, FilterWalk, OmissionNode
+from shaping.paths.filter import GONE, FilterWalk, OmissionNode, Opener
 from shaping.paths.grammar import Deep, Glob, Name, Path
 from shaping.paths.labels import LabelledValues
-from shaping.paths.rules import Private, plain_pattern
+from shaping.paths.rules import Private, Rest, State, plain_pattern
 from shaping.paths.spelling import TAG, compact, names_in, plain_name, plain_text, spellings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import TypeAlias
-
-    from shaping.paths.filter import Opener
-    from shaping.paths.rules import Rest, State
 
     Names: TypeAlias = tuple[tuple[str, re.Pattern[str]], ...]  # of excluded fields, with their patterns
     Keys: TypeAlias = tuple[str | None, ...]  # the way to a place: a member's key, or None for the elements of a list

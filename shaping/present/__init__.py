@@ -10,26 +10,22 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.budget.fit import Budget, Fitted, count_near, fit_value
-from shaping.cleaning import WITHHELD, fail_safe, log_fault, scrub_warning, with_absent
+from shaping.cleaning import WITHHELD, Cleaned, fail_safe, log_fault, scrub_warning, with_absent
 from shaping.cleaning.call import clean_error
-from shaping.envelope import local_envelope
+from shaping.envelope import Envelope, local_envelope
 from shaping.present.notices import notice
 from shaping.present.original import Original
 from shaping.present.wrap import tag_of, wire_value, wrap, write
-from shaping.response import Shaped, Warned
-from shaping.store.keeper import NOT_KEPT
+from shaping.response import CallContext, Facts, Listed, Omission, Shaped, Warned
+from shaping.store.keeper import NOT_KEPT, Originals
 from shaping.tokens import Tokens, counter
 from shaping.values import reads_once, to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from shaping.cleaning import Cleaned
-    from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
-    from shaping.response import CallContext, Facts, Listed, Omission
     from shaping.settings import Plan
-    from shaping.store.keeper import Originals
 
 logger = logging.getLogger("shaping")
 

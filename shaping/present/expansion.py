@@ -13,25 +13,21 @@ import orjson
 from shaping.cleaning import clean
 from shaping.errors import ToolError
 from shaping.parsers import parse_to_ask
-from shaping.paths import compile_fields
+from shaping.paths import FieldPlan, compile_fields
 from shaping.paths.rules import original
-from shaping.response import TOOL_WARNING, CallContext, Warned, counted
+from shaping.response import TOOL_WARNING, CallContext, Shaped, Warned, counted
 from shaping.settings.plan import KEEP_EMPTIES, Empties
-from shaping.store.expand import expand, listed
+from shaping.store.expand import Expanded, Recalled, expand, listed
 from shaping.store.keeper import SHAPED
 from shaping.store.search import search
-from shaping.store.sql import Database
+from shaping.store.sql import Database, Rows
 from shaping.tokens import counter
 from shaping.values import with_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from shaping.paths import FieldPlan
-    from shaping.response import Shaped
     from shaping.settings import Plan
-    from shaping.store.expand import Expanded, Recalled
-    from shaping.store.sql import Rows
 
 
 _AS_THEY_ARE = ("profile", "noise", "encoding", "lossless", "max_string")

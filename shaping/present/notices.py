@@ -12,14 +12,13 @@ import orjson
 
 from shaping.envelope.dialects.members import is_excluded
 from shaping.redaction import scrub
-from shaping.response import EMPTY, TOOL_WARNING, counted
+from shaping.response import EMPTY, TOOL_WARNING, Listed, Omission, Shaped, counted
 from shaping.tokens import counter, upper_bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from shaping.present import Presented
-    from shaping.response import Listed, Omission, Shaped
     from shaping.settings import Plan
 
 

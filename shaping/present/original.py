@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.budget.lines import missing_lines
-from shaping.parsers.sections import sections_of
+from shaping.parsers.sections import DiffLines, LogLines, sections_of
 from shaping.paths import compile_fields, select
-from shaping.paths.grammar import write_trail
+from shaping.paths.grammar import Trail, write_trail
 from shaping.paths.rules import differs, original
 from shaping.present.expansion import about_pages
 from shaping.present.notices import summarize_columns
 from shaping.redaction import scrub
-from shaping.response import Omission, grouped
+from shaping.response import CallContext, Omission, Reason, grouped
 from shaping.store.expand import price, price_of
-from shaping.store.files import result_file, results_folder
-from shaping.store.tables import describe_tables, find_tables
+from shaping.store.files import ResultFile, result_file, results_folder
+from shaping.store.tables import SqlTable, describe_tables, find_tables
 from shaping.tokens import cheap, count, counter
 from shaping.values import MARK, mark_numbers
 
@@ -27,13 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from shaping.cleaning import Cleaned
-    from shaping.parsers.sections import DiffLines, LogLines
-    from shaping.paths.grammar import Trail
-    from shaping.response import CallContext, Reason
     from shaping.settings import Plan
-    from shaping.store.files import ResultFile
     from shaping.store.keeper import Originals
-    from shaping.store.tables import SqlTable
 
 
 _SAMPLES: Final = 16  # values of one place by which all of them are priced

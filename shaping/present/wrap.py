@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.cleaning import redact_value
-from shaping.envelope import local_envelope
+from shaping.envelope import Envelope, local_envelope
 from shaping.envelope.model import LocalMeta, UpgradeHint
 from shaping.present.notices import missing_fields, noise_notice, omission_members, tool_notice, tool_warnings
 from shaping.response import TOOL_WARNING
@@ -18,7 +18,6 @@ from shaping.tokens import count, counter
 from shaping.values import MARK, BigInteger, mark_numbers
 
 if TYPE_CHECKING:
-    from shaping.envelope import Envelope
     from shaping.present import Presented
     from shaping.settings import Plan
 

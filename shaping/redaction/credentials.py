@@ -1,4 +1,4 @@
-"""The well-known credential formats, one rule a line, specific ones before those that would also match them.
+"""The well-known credential formats: `credentials.json` has one a line, each before those that would also match it.
 
 Examples of each, true and false, are in `tests/cases/redaction/kinds.json`. No library was fit to carry the rules:
 detect-secrets 1.5 needs some 200 ms per 100 KB and takes a line of text, not a value; the rule files of gitleaks and
@@ -7,272 +7,34 @@ trufflehog are for Go engines and have no maintained package for Python.
 
 from __future__ import annotations
 
-from typing import Final
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
 
 from shaping.redaction.contexts import IN_CONTEXT, KEY_HINT, kubernetes_secret, private_keys
 from shaping.redaction.engine import Rule, Ruleset, mixed, snowflake
 from shaping.redaction.names import NAME_ENDS, VALUE_OF_NAME, named_secrets
 
-_UUID: Final = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+_UUID: Final = b"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+_CHECKS: Final = {"mixed": mixed, "snowflake": snowflake}
 
+
+def _rule(check: str | None = None, **members: Any) -> Rule:
+    return Rule(**members, check=None if check is None else _CHECKS[check])
+
+
+_WRITTEN: Final = Path(__file__).with_name("credentials.json").read_bytes().replace(b"<uuid>", _UUID)
+FORMATS: Final = tuple(_rule(**members) for members in chain(*orjson.loads(_WRITTEN).values()))
 KEYS: Final = (
     Rule("private-key", KEY_HINT, find=private_keys, seed=KEY_HINT),
     Rule("kubernetes-secret", "", find=kubernetes_secret, seed=r"kind[\"']?:[ \t]*[\"']?Secret"),
 )
 
-CLOUD: Final = (
-    Rule("aws-access-key", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}"),
-    Rule("aws-secret-key", r"[A-Za-z0-9/+]{40}", near=r"(?i:secret[_ -]?(?:access[_ -]?)?key)", check=mixed),
-    Rule("aws-secret-key", r"[A-Za-z0-9/+]{40}", near=r"(?i:aws[_ -]?secret)[A-Za-z_]{0,16}", check=mixed),
-    Rule("aws-session-token", r"\b(?:IQoJ|FwoG|FQoG)[A-Za-z0-9/+=]{80,}"),
-    Rule("aws-bedrock-key", r"\bABSK[A-Za-z0-9+/]{100,}={0,2}"),
-    Rule("aws-mws-token", rf"amzn\.mws\.{_UUID}"),
-    Rule("google-api-key", r"AIza[A-Za-z0-9_-]{35,}"),
-    Rule("google-oauth-token", r"ya29\.[A-Za-z0-9_-]{20,}"),
-    Rule("google-oauth-secret", r"GOCSPX-[A-Za-z0-9_-]{20,}"),
-    Rule("google-refresh-token", r"\b1//0[A-Za-z0-9_-]{30,}"),
-    Rule("firebase-server-key", r"\bAAAA[A-Za-z0-9_-]{7}:[A-Za-z0-9_-]{140,}", hint=r"AAAA[A-Za-z0-9_-]{7}:"),
-    Rule(
-        "azure-storage-key",
-        r"[A-Za-z0-9+/]{80,100}={1,2}",
-        near=r"(?i:(?:account|storage|shared[_ -]?access|primary|secondary)[_ -]?key)",
-    ),
-    Rule("azure-shared-key", r"[A-Za-z0-9+/]{40,}={1,2}", near=r"(?i:access[_ -]?key)", check=mixed),
-    Rule("azure-client-secret", r"\b[A-Za-z0-9_~.-]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}", seed=r"[0-9]Q~"),
-    Rule("azure-devops-token", r"\b[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4}", seed=r"AZDO[A-Za-z0-9]{4}"),
-    Rule("azure-devops-token", r"\b[a-z2-7]{52}", near=r"(?i:(?:azure|ado|devops|vsts|azdo)[a-z_ -]{0,20})"),
-    Rule("digitalocean-token", r"do[opr]_v1_[a-f0-9]{64}"),
-    Rule("alibaba-key", r"\bLTAI[A-Za-z0-9]{12,26}", check=mixed),
-    Rule("tencent-key", r"\bAKID[A-Za-z0-9]{28,36}", check=mixed),
-    Rule(
-        "cloudflare-token",
-        r"[A-Za-z0-9_-]{37,45}",
-        near=r"(?i:(?:cloudflare|cf)[_ -]?(?:global[_ -]?)?(?:api[_ -]?)?(?:key|token))",
-    ),
-    Rule("cloudflare-origin-key", r"v1\.0-[a-f0-9]{24}-[a-f0-9]{140,}", hint=r"v1\.0-[a-f0-9]{8}"),
-    Rule("heroku-key", r"HRKU-[A-Za-z0-9_-]{36,}"),
-    Rule("heroku-key", _UUID, near=r"(?i:heroku[_ -]?(?:api[_ -]?)?(?:key|token|secret))"),
-    Rule("databricks-token", r"\bdapi[a-f0-9]{32}(?:-[0-9])?", hint=r"dapi[a-f0-9]{6}"),
-    Rule("datadog-key", r"[a-f0-9]{32,40}", near=r"(?i:(?:datadog|dd)[_ -]?(?:api|app|application)[_ -]?key)"),
-    Rule("dynatrace-token", r"dt0[a-zA-Z][0-9]{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}", hint=r"dt0[a-zA-Z][0-9]{2}\."),
-    Rule("terraform-token", r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,}", seed=r"\.atlasv1\."),
-    Rule("vault-token", r"hv[sbr]\.[A-Za-z0-9_-]{24,}"),
-    Rule("vault-token", r"s\.[A-Za-z0-9]{24}", near=r"(?i:vault[_ -]?token)"),
-    Rule("doppler-token", r"\bdp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,}"),
-    Rule("infisical-token", r"\bst\.[a-f0-9-]{24,36}\.[a-f0-9]{32}\.[a-f0-9]{32}", hint=r"st\.[a-f0-9-]{24}"),
-    Rule("pulumi-token", r"\bpul-[a-f0-9]{40}"),
-    Rule("planetscale-token", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{32,}"),
-    Rule("neon-key", r"\bnapi_[a-z0-9]{40,}"),
-    Rule("supabase-key", r"sb(?:p|_secret)_[A-Za-z0-9_-]{20,}"),
-    Rule("fly-token", r"(?:fo1_[A-Za-z0-9_-]{43}|fm[12][ar]?_[A-Za-z0-9+/]{80,}={0,3})", hint=r"fo1_|fm[12][ar]?_"),
-    Rule("render-key", r"\brnd_[A-Za-z0-9]{28,}", check=mixed),
-    Rule("netlify-token", r"nfp_[A-Za-z0-9]{36,}"),
-    Rule("vercel-token", r"\bvc[pikra]_[A-Za-z0-9]{40,}", check=mixed),
-    Rule("vercel-blob-token", r"vercel_blob_rw_[A-Za-z0-9]{16}_[A-Za-z0-9]{28,}"),
-    Rule(
-        "yandex-key",
-        r"\b(?:AQVN|YCAJE|YCM)[A-Za-z0-9_-]{30,}",
-        check=mixed,
-        hint=r"AQVN[A-Za-z0-9]|YCAJE|YCM[A-Za-z0-9_-]{6}",
-    ),
-    Rule("yandex-token", r"\bt1\.[A-Za-z0-9_-]{40,}[.=][A-Za-z0-9_-]{20,}", check=mixed, hint=r"t1\.[A-Za-z0-9_-]{16}"),
-    Rule("openshift-token", r"\bsha256~[A-Za-z0-9_-]{43}", check=mixed),
-    Rule("tailscale-key", r"tskey-(?:auth|api|client|scim|webhook)?-?[A-Za-z0-9]{8,}(?:-[A-Za-z0-9]{20,})?"),
-    Rule("scaleway-key", r"\bSCW[A-Z0-9]{17}", hint=r"SCW[A-Z0-9]{8}"),
-    Rule("scalingo-token", r"\btk-us-[A-Za-z0-9_-]{48}"),
-    Rule(
-        "harness-token",
-        r"\b(?:pat|sat)\.[A-Za-z0-9_-]{22}\.[a-f0-9]{24}\.[A-Za-z0-9]{20}",
-        hint=r"(?:pat|sat)\.[A-Za-z0-9_-]{22}\.",
-    ),
-    Rule("clickhouse-key", r"\b4b1d[A-Za-z0-9]{38}", check=mixed),
-    Rule("defined-networking-token", r"\bdnkey-[A-Za-z0-9_=-]{26}-[A-Za-z0-9_=-]{52}"),
-    Rule("adobe-client-secret", r"\bp8e-[A-Za-z0-9_-]{32}", check=mixed),
-    Rule("akamai-token", r"\bakab-[a-z0-9]{16}-[a-z0-9]{16}"),
-    Rule("elastic-key", r"\bessu_[A-Za-z0-9_=-]{40,}"),
-    Rule("dbt-token", r"\bdbt[cu]_[A-Za-z0-9_=-]{30,}"),
-    Rule("prefect-key", r"\bpn[ub]_[A-Za-z0-9]{36}"),
-)
-
-DEVELOPMENT: Final = (
-    Rule("github-token", r"gh[pousr]_[A-Za-z0-9_]{30,}"),
-    Rule("github-token", r"github_pat_[A-Za-z0-9_]{22,}", hint="hub_pat_"),
-    Rule("gitlab-token", r"gl(?:pat|dt|rt|rtr|ptt|ft|imt|agent|soat|cbt|oas|ffct|wt)-[A-Za-z0-9_.=-]{20,}"),
-    Rule("gitlab-token", r"GR1348941[A-Za-z0-9_-]{20,}"),
-    Rule("bitbucket-token", r"\bATBB[A-Za-z0-9]{28,}", check=mixed),
-    Rule("atlassian-token", r"\bAT(?:ATT|CTT|OAT|STT)3[A-Za-z0-9_=-]{50,}", hint=r"AT(?:ATT|CTT|OAT|STT)3"),
-    Rule("trello-token", r"\bATTA[a-f0-9]{64}[A-F0-9]{8}"),
-    Rule("npm-token", r"npm_[A-Za-z0-9]{36,}"),
-    Rule("npm-token", rf"(?:{_UUID}|[A-Za-z0-9+/=_-]{{16,}})", near=r"[:\n]_(?:authToken|auth|password)"),
-    Rule("pypi-token", r"pypi-[A-Za-z0-9_-]{32,}", check=mixed),
-    Rule("rubygems-token", r"rubygems_[a-f0-9]{48}"),
-    Rule("nuget-key", r"\boy2[a-z0-9]{43}", hint=r"oy2[a-z0-9]{8}"),
-    Rule("crates-token", r"\bcio[A-Za-z0-9]{32}", check=mixed, hint=r"cio[A-Za-z0-9]{6}"),
-    Rule("clojars-token", r"CLOJARS_[a-f0-9]{60}"),
-    Rule("docker-token", r"dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,}"),
-    Rule("artifactory-key", r"\bAKCp[A-Za-z0-9]{60,}"),
-    Rule("artifactory-token", r"\bcmVmdGtuOj[A-Za-z0-9]{40,}"),
-    Rule("circleci-token", r"CCI(?:PAT|PRJ)_[A-Za-z0-9_]{40,}"),
-    Rule("buildkite-token", r"bk(?:ua|aa|ct|pt|cr)_[A-Za-z0-9]{36,}"),
-    Rule("octopus-key", r"\bAPI-[A-Z0-9]{25,}", hint=r"API-[A-Z0-9]{12}"),
-    Rule("jenkins-token", r"\b11[a-f0-9]{32}", near=r"(?i:jenkins[a-z_ -]{0,16})"),
-    Rule("sonar-token", r"\bsq[pua]_[a-f0-9]{40}"),
-    Rule("snyk-token", r"\bsnyk_(?:uat|sat)\.[a-z0-9]{8}\.[A-Za-z0-9_.-]{40,}"),
-    Rule("sourcegraph-token", r"sgp_(?:[a-f0-9]{16}_|local_)?[a-f0-9]{40}"),
-    Rule("sentry-token", r"sntry[su]_[A-Za-z0-9+/=_-]{40,}"),
-    Rule("grafana-token", r"gl(?:sa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}|c_[A-Za-z0-9+/]{32,}={0,2})", hint=r"glsa_|glc_"),
-    Rule("grafana-key", r"\beyJrIjoi[A-Za-z0-9+/=]{50,}"),
-    Rule("honeycomb-key", r"\bhc[abx](?:ik|lk|mk)_[A-Za-z0-9]{30,}"),
-    Rule("new-relic-key", r"\bNR(?:AK|JS|II|RA|AL|BR)-[A-Za-z0-9_-]{19,}"),
-    Rule("new-relic-key", r"\b[a-f0-9]{36}(?:NRAL|FFFFNRAL)", seed=r"NRAL"),
-    Rule("new-relic-key", r"\b[a-f0-9]{32}FFFFNRAL", seed=r"FFFFNRAL"),
-    Rule("postman-key", r"PMAK-[a-f0-9]{24}-[a-f0-9]{34}"),
-    Rule("readme-key", r"\brdme_[a-z0-9]{70}"),
-    Rule("figma-token", r"\bfig[dour]_[A-Za-z0-9_-]{30,}"),
-    Rule("linear-key", r"lin_(?:api|oauth|wh)_[A-Za-z0-9]{32,}"),
-    Rule("notion-token", r"ntn_[A-Za-z0-9]{40,}"),
-    Rule("notion-token", r"secret_[A-Za-z0-9]{43}", check=mixed, hint=r"secret_[A-Za-z0-9]{12}"),
-    Rule("airtable-token", r"\bpat[A-Za-z0-9]{14}\.[a-f0-9]{64}", hint=r"pat[A-Za-z0-9]{14}\."),
-    Rule("clickup-token", r"\bpk_[0-9]{6,9}_[A-Z0-9]{32}", hint=r"pk_[0-9]{6}"),
-    Rule("asana-token", r"\b[12]/[0-9]{10,20}(?:/[0-9]{10,20})?:[a-f0-9]{32}", hint=r"[12]/[0-9]{10}"),
-    Rule("launchdarkly-key", rf"\b(?:sdk|api|mob)-{_UUID}", hint=r"(?:sdk|api|mob)-[0-9a-fA-F]{8}-"),
-    Rule("statsig-key", r"\bsecret-[A-Za-z0-9]{40,}", check=mixed),
-    Rule("posthog-key", r"\bphx_[A-Za-z0-9]{40,}", check=mixed),
-    Rule("contentful-token", r"\bCFPAT-[A-Za-z0-9_-]{43,}"),
-    Rule("onepassword-token", r"ops_eyJ[A-Za-z0-9+/=_-]{60,}"),
-    Rule(
-        "onepassword-key", r"\bA3-[A-Z0-9]{6}-[A-Z0-9]{6,11}-[A-Z0-9]{5}(?:-[A-Z0-9]{5}){2,3}", hint=r"A3-[A-Z0-9]{6}-"
-    ),
-    Rule("age-key", r"AGE-SECRET-KEY-1[0-9A-Za-z]{50,}"),
-    Rule(
-        "authress-key",
-        r"\b(?:sc|ext|scauth|authress)_[A-Za-z0-9]{5,30}\.[A-Za-z0-9]{4,6}\.(?:acc[_-])?"
-        r"[A-Za-z0-9-]{10,32}\.[A-Za-z0-9+/_=-]{30,120}",
-        hint=r"(?:sc|ext|scauth|authress)_[A-Za-z0-9]{5}",
-    ),
-    Rule("infracost-key", r"\bico-[A-Za-z0-9]{32}", check=mixed),
-    Rule("settlemint-token", r"\bsm_(?:aat|pat|sat)_[A-Za-z0-9]{16}"),
-    Rule("apify-token", r"apify_api_[A-Za-z0-9]{32,}"),
-    Rule("e2b-key", r"\be2b_[a-f0-9]{40}"),
-    Rule("browserbase-key", r"\bbb_(?:live|test)_[A-Za-z0-9_-]{20,}"),
-)
-
-MODELS: Final = (
-    Rule("anthropic-key", r"sk-ant-[A-Za-z0-9_-]{20,}"),
-    Rule("openrouter-key", r"sk-or-(?:v1-)?[a-f0-9]{40,}"),
-    Rule("langfuse-key", rf"\bsk-lf-{_UUID}"),
-    Rule("helicone-key", r"\bsk-helicone-[A-Za-z0-9-]{20,}"),
-    Rule("openai-key", r"\bsk-(?:proj|svcacct|admin|None|service)-[A-Za-z0-9_-]{20,}"),
-    Rule("openai-key", r"\bsk-[A-Za-z0-9]{20,}(?:T3BlbkFJ[A-Za-z0-9]{20,})?", check=mixed, hint=r"sk-[A-Za-z0-9]{12}"),
-    Rule("deepseek-key", r"\bsk-[a-f0-9]{32}", hint=r"sk-[a-f0-9]{12}"),
-    Rule("elevenlabs-key", r"\bsk_[a-f0-9]{40,}", hint=r"sk_[a-f0-9]{12}"),
-    Rule("huggingface-token", r"\b(?:hf|api_org)_[A-Za-z]{30,}", hint=r"(?:hf|api_org)_[A-Za-z]{8}"),
-    Rule("huggingface-token", r"\bhf_[A-Za-z0-9]{30,}", hint=r"hf_[A-Za-z0-9]{8}"),
-    Rule("replicate-token", r"\br8_[A-Za-z0-9]{37,}", hint=r"r8_[A-Za-z0-9]{6}"),
-    Rule("groq-key", r"gsk_[A-Za-z0-9]{40,}"),
-    Rule("cerebras-key", r"\bcsk-[a-z0-9]{40,}"),
-    Rule("nvidia-key", r"\bnvapi-[A-Za-z0-9_-]{50,}"),
-    Rule("xai-key", r"\bxai-[A-Za-z0-9]{60,}"),
-    Rule("perplexity-key", r"pplx-[A-Za-z0-9]{40,}"),
-    Rule("fireworks-key", r"\bfw_[A-Za-z0-9]{20,}", check=mixed, hint=r"fw_[A-Za-z0-9]{12}"),
-    Rule("voyage-key", r"\bpa-[A-Za-z0-9_-]{40,}", check=mixed, hint=r"pa-[A-Za-z0-9_-]{20}"),
-    Rule("jina-key", r"\bjina_[A-Za-z0-9_-]{50,}"),
-    Rule("pinecone-key", r"\bpcsk_[A-Za-z0-9_]{40,}"),
-    Rule("tavily-key", r"\btvly-(?:dev-|prod-)?[A-Za-z0-9-]{20,}"),
-    Rule("firecrawl-key", r"\bfc-[a-f0-9]{32}", hint=r"fc-[a-f0-9]{12}"),
-    Rule("brave-key", r"\bBSA[A-Za-z0-9_-]{27,29}", check=mixed, hint=r"BSA[A-Za-z0-9_-]{12}"),
-    Rule("llamacloud-key", r"\bllx-[A-Za-z0-9]{40,}", check=mixed),
-    Rule("modal-token", r"\b(?:ak|as)-[A-Za-z0-9]{22}", check=mixed, hint=r"(?:ak|as)-[A-Za-z0-9]{12}"),
-    Rule("wandb-key", r"\bwandb_v1_[A-Za-z0-9_]{40,}"),
-    Rule("langsmith-key", r"lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}"),
-)
-
-SERVICES: Final = (
-    Rule("slack-webhook", r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[A-Za-z0-9+/]{30,})"),
-    Rule("slack-token", r"xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}"),
-    Rule("slack-token", r"xapp-[0-9]-[A-Za-z0-9-]{20,}"),
-    Rule(
-        "discord-webhook",
-        r"discord(?:app)?\.com/api/(?:v[0-9]{1,2}/)?webhooks/[0-9]{15,22}/(?P<secret>[A-Za-z0-9_-]{50,})",
-    ),
-    Rule("teams-webhook", r"\.webhook\.office\.com/webhookb2/(?P<secret>[A-Za-z0-9@/-]{60,})"),
-    Rule("zapier-webhook", r"hooks\.zapier\.com/hooks/catch/(?P<secret>[0-9]{4,12}/[A-Za-z0-9]{5,})"),
-    Rule("ifttt-key", r"maker\.ifttt\.com/trigger/[^/ \t\r\n]{1,80}/(?:json/)?with/key/(?P<secret>[A-Za-z0-9_-]{20,})"),
-    Rule(
-        "google-chat-webhook",
-        r"chat\.googleapis\.com/v1/spaces/[^/ \t\r\n]{1,40}/messages\?(?P<secret>key=[^ \t\r\n\"'<>]{20,})",
-    ),
-    Rule("stripe-key", r"\b[rs]k_(?:live|test|prod)_[A-Za-z0-9]{10,}"),
-    Rule("stripe-webhook-secret", r"whsec_[A-Za-z0-9+/=]{24,}"),
-    Rule("stytch-secret", r"\bsecret-(?:live|test)-[A-Za-z0-9_=-]{30,}"),
-    Rule("square-token", r"sq0[a-z]{3}-[A-Za-z0-9_-]{22,}"),
-    Rule("square-token", r"\bEAAA[A-Za-z0-9_-]{60}", check=mixed),
-    Rule("facebook-token", r"\bEAA(?:C|B|G|M)[A-Za-z0-9]{80,}", check=mixed),
-    Rule("shopify-token", r"shp(?:at|ca|pa|ss|ua|tka)_[a-fA-F0-9]{32}"),
-    Rule("braintree-token", r"access_token\$(?:production|sandbox)\$[a-z0-9]{16}\$[a-f0-9]{32}"),
-    Rule("razorpay-key", r"\brzp_(?:live|test)_[A-Za-z0-9]{14,}"),
-    Rule("duffel-token", r"\bduffel_(?:test|live)_[A-Za-z0-9_=-]{43}"),
-    Rule("shippo-token", r"\bshippo_(?:live|test)_[a-f0-9]{40}"),
-    Rule("gocardless-token", r"\blive_[A-Za-z0-9_=-]{40}", check=mixed, hint=r"live_[A-Za-z0-9_=-]{20}"),
-    Rule("lob-key", r"\b(?:live|test)_(?:pub_)?[a-f0-9]{31,35}", hint=r"(?:live|test)_(?:pub_)?[a-f0-9]{12}"),
-    Rule("flutterwave-key", r"FLWSECK(?:_TEST)?-[A-Za-z0-9]{12,}"),
-    Rule("plaid-token", rf"access-(?:sandbox|development|production)-{_UUID}"),
-    Rule(
-        "adyen-key",
-        r"\bAQE[A-Za-z0-9+/=]{20}[A-Za-z0-9+/=.{}()\[\]<>^,_-]{60,}",
-        check=mixed,
-        hint=r"AQE[A-Za-z0-9+/=]{20}",
-    ),
-    Rule("hubspot-token", rf"\bpat-(?:na|eu|ap)[0-9]-{_UUID}", hint=r"pat-(?:na|eu|ap)[0-9]-"),
-    Rule("salesforce-token", r"\b00D[A-Za-z0-9]{12,15}![A-Za-z0-9_.]{60,}", hint=r"00D[A-Za-z0-9]{12,15}!"),
-    Rule("intercom-token", r"\bdG9rOj[A-Za-z0-9+/=]{40,}"),
-    Rule("klaviyo-key", r"\bpk_[a-f0-9]{34}", hint=r"pk_[a-f0-9]{12}"),
-    Rule("resend-key", r"\bre_[A-Za-z0-9]{8,}_[A-Za-z0-9]{20,}", check=mixed, hint=r"re_[A-Za-z0-9]{8}"),
-    Rule("sendgrid-key", r"\bSG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,}", hint=r"SG\.[A-Za-z0-9_-]{8}"),
-    Rule("brevo-key", r"x(?:keysib|smtpsib)-[a-f0-9]{64}-[A-Za-z0-9]{16}"),
-    Rule("mandrill-key", r"\bmd-[A-Za-z0-9_-]{22}", check=mixed, hint=r"md-[A-Za-z0-9_-]{12}"),
-    Rule("mailgun-key", r"\b(?:key|pubkey)-[a-f0-9]{32}", hint=r"key-[a-f0-9]{8}"),
-    Rule("mailgun-key", r"[a-f0-9]{32}-[a-f0-9]{8}-[a-f0-9]{8}", near=r"(?i:mailgun[a-z_ -]{0,16})"),
-    Rule("mailchimp-key", r"\b[a-f0-9]{32}-us[0-9]{1,2}", seed=r"-us[0-9]"),
-    Rule("twilio-key", r"\bSK[a-f0-9]{32}", hint=r"SK[a-f0-9]{6}"),
-    Rule("twilio-token", r"[a-f0-9]{32}", near=r"(?i:twilio[_ -]?(?:auth[_ -]?)?(?:token|secret))"),
-    Rule("telnyx-key", r"\bKEY0[A-F0-9]{30,}_[A-Za-z0-9]{20,}"),
-    Rule(
-        "telegram-token",
-        r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{32,34}",
-        check=mixed,
-        hint=r":AA[A-Za-z0-9_-]{4}",
-        seed=r":AA[A-Za-z0-9_-]{32}",
-    ),
-    Rule(
-        "discord-token",
-        r"\b[MNO][TDjz][A-Za-z0-9_-]{21,26}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}",
-        check=snowflake,
-        hint=r"[MNO][TDjz][A-Za-z0-9_-]{21,26}\.",
-        seed=r"\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27}",
-    ),
-    Rule("dropbox-token", r"\bsl\.(?:u\.)?[A-Za-z0-9_-]{120,}", check=mixed, hint=r"sl\.(?:u\.)?[A-Za-z0-9_-]{8}"),
-    Rule("frameio-token", r"\bfio-u-[A-Za-z0-9_=-]{64}"),
-    Rule("mapbox-token", r"\bsk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}"),
-    Rule("maxmind-key", r"\b[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk", seed=r"_mmk"),
-    Rule("intra42-secret", r"\bs-s4t2(?:ud|af)-[a-f0-9]{64}"),
-    Rule("twitter-bearer", r"\bA{20}(?P<secret>[A-Za-z0-9%+/=]{60,})", check=mixed, hint=r"A{12}"),
-    Rule("linkedin-secret", r"\bWPL_AP[0-9]\.[A-Za-z0-9]{16,}\.?[A-Za-z0-9+/=]{0,16}"),
-    Rule("okta-token", r"[A-Za-z0-9_-]{40,}", near=r"SSWS"),
-    Rule("typeform-token", r"tfp_[A-Za-z0-9_.=-]{40,}"),
-    Rule("easypost-key", r"\bEZ[AT]K[a-f0-9]{54}|EZ[AT]K[A-Za-z0-9]{54}"),
-    Rule(
-        "ethereum-private-key",
-        r"(?:0x)?[a-fA-F0-9]{64}",
-        near=r"(?i:(?:private|priv|wallet|eth|signer|deployer)[_ -]?key)",
-    ),
-    Rule("rapidapi-key", r"\b[a-f0-9]{10}msh[a-f0-9]{15}p1[a-f0-9]{5}jsn[a-f0-9]{12}", seed=r"msh[a-f0-9]{15}p1"),
-    Rule("beamer-token", r"\bb_[A-Za-z0-9_=-]{44}", near=r"(?i:beamer[a-z_ -]{0,16})"),
-)
-
 GENERIC: Final = "secret-assignment"
 ASSIGNED: Final = Rule(GENERIC, "", near=NAME_ENDS, find=named_secrets, hint=VALUE_OF_NAME, seed=VALUE_OF_NAME)
 
-CREDENTIALS: Final = Ruleset((*KEYS, *MODELS, *SERVICES, *CLOUD, *DEVELOPMENT, *IN_CONTEXT, ASSIGNED))
+CREDENTIALS: Final = Ruleset((*KEYS, *FORMATS, *IN_CONTEXT, ASSIGNED))
 # Those that need a name beside the value, which may stand in another member.
 BY_NAME: Final = Ruleset(tuple(rule for rule in CREDENTIALS.rules if rule.near or rule.name == "command-password"))

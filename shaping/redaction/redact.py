@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import orjson
 
-from shaping.paths.grammar import Deep, Each, parse, write_trail
-from shaping.paths.selection import after_index, after_key
+from shaping.paths.grammar import Deep, Each, Trail, parse, write_trail
+from shaping.paths.selection import Rest, after_index, after_key
 from shaping.redaction.contexts import continuation, open_from
 from shaping.redaction.credentials import BY_NAME, CREDENTIALS
-from shaping.redaction.engine import NO_RULES, SHORT, Ruleset, Span, has_one, lower_parts, mark
+from shaping.redaction.engine import NO_RULES, SHORT, Rule, Ruleset, Span, Test, has_one, lower_parts, mark
 from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
 from shaping.redaction.text import QUADS, assigned, candidates, replace, secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from shaping.paths.grammar import Trail
-    from shaping.paths.selection import Rest
-    from shaping.redaction.engine import Rule, Test
     from shaping.response import Json
 
 Value = TypeVar("Value")

@@ -10,23 +10,18 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.errors import ToolError
-from shaping.paths import Path, PathError, compile_fields, parse, select
-from shaping.paths.grammar import Each, Index, Name, Slice
+from shaping.paths import FieldPlan, Path, PathError, compile_fields, parse, select
+from shaping.paths.grammar import Each, Index, Name, Slice, Step
 from shaping.paths.selection import Miss, matches, miss
-from shaping.response import counted
-from shaping.store.backends import StoreError
-from shaping.store.keeper import SHAPED, CursorError, make_cursor, read_cursor
+from shaping.response import Json, counted
+from shaping.store.backends import Store, Stored, StoreError
+from shaping.store.keeper import SHAPED, CursorError, Keeper, make_cursor, read_cursor
 from shaping.store.pages import Page, Position, page
 from shaping.values import read_marked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from shaping.paths import FieldPlan
-    from shaping.paths.grammar import Step
-    from shaping.response import Json
-    from shaping.store.backends import Store, Stored
-    from shaping.store.keeper import Keeper
     from shaping.tokens import TokenCounter
 
 

@@ -25,13 +25,12 @@ import orjson
 
 from shaping.redaction import redact_json
 from shaping.response import Warned
-from shaping.store.backends import StoreError
+from shaping.store.backends import Store, Stored, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from shaping.settings import Plan, Surface
-    from shaping.store.backends import Store, Stored
 
 
 logger = logging.getLogger("shaping")

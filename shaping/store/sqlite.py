@@ -20,12 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from shaping.settings.files import counting_lock
-from shaping.store.backends import StoreError, pack, unpack
+from shaping.store.backends import Stored, StoreError, pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-
-    from shaping.store.backends import Stored
 
 
 try:

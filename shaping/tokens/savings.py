@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import orjson
 
 from shaping.paths import join
-from shaping.tokens.counters import DEFAULT, Method, TokenCount, by_characters, counter
+from shaping.tokens.counters import DEFAULT, Method, TokenCount, TokenCounter, by_characters, counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from shaping.response import Json
-    from shaping.tokens.counters import TokenCounter
 
 
 Countable: TypeAlias = "str | int | Callable[[], str | int]"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.paths.grammar import write_trail
+from shaping.paths.grammar import Trail, write_trail
 from shaping.response import Omission, Warned, counted
 from shaping.values.opening import (
     OneShotError,
@@ -28,7 +28,6 @@ from shaping.values.opening import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
-    from shaping.paths.grammar import Trail
 
 # orjson writes 254 levels and Python's stack holds 1,000 frames, of which the careful walk needs three a level.
 DEEPEST = 150

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.clients.hooks.results import read_hook_result
+from shaping.clients.hooks.results import HookedResult, read_hook_result
 from shaping.commands.command import make_response, output, plan_for
 from shaping.commands.output import Finished, Invocation
 from shaping.commands.process import ProcessExit
@@ -29,7 +29,6 @@ from shaping.tokens import counter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from shaping.clients.hooks.results import HookedResult
     from shaping.settings import Plan
 
 

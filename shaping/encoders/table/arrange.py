@@ -7,18 +7,7 @@ from itertools import compress
 from typing import TYPE_CHECKING
 
 from shaping.encoders.table.cells import BELOW
-from shaping.encoders.table.model import (
-    COLUMN,
-    Also,
-    Group,
-    Items,
-    Leaf,
-    Record,
-    Table,
-    Text,
-    Usual,
-    with_leaves,
-)
+from shaping.encoders.table.model import COLUMN, Also, Group, Items, Leaf, Node, Record, Table, Text, Usual, with_leaves
 from shaping.encoders.table.sections import in_sections, usual
 from shaping.encoders.table.shorten import SHARED_ROWS, shortened
 
@@ -26,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shaping.encoders.table.derive import TableContext
-    from shaping.encoders.table.model import Node
 
 _IDENTIFIERS = ("id", "number", "key", "name", "uid", "uuid", "sha", "slug", "login", "path", "file", "address")
 _WIDE = 22  # cells of a row that a reader still counts right

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import orjson
 
 from shaping.encoders.table.cells import MISSING, VALUE, Missing, dumped, name
-from shaping.encoders.table.model import Constant, Derived, Leaf
+from shaping.encoders.table.model import Constant, Derived, Leaf, Node
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from shaping.encoders.table.model import Node
 
 
 Records: TypeAlias = "list[dict[str, Any]]"

@@ -26,6 +26,7 @@ from shaping.encoders.table.cells import (
 )
 from shaping.encoders.table.derive import (
     ColumnPath,
+    Records,
     Recurring,
     TableContext,
     copied,
@@ -55,7 +56,6 @@ from shaping.encoders.table.shorten import as_float32, common_items, in_sentence
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from shaping.encoders.table.derive import Records
     from shaping.response import Json
 
 _DEEP = 24  # deeper nests are written as JSON: a header that deep reads worse than what it replaces

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from shaping.encoders.table.cells import KEY, bares
 from shaping.encoders.table.derive import is_asked_of_a_record
-from shaping.encoders.table.model import Group, Leaf, Usual, leaves, with_leaves
+from shaping.encoders.table.model import Group, Leaf, Node, Usual, leaves, with_leaves
 from shaping.encoders.table.shorten import legend, pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from shaping.encoders.table.model import Node
 
 
 _USUAL_ROWS = 8  # from which an exception is told from what is usual

@@ -10,13 +10,12 @@ from operator import ne
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shaping.encoders.table.cells import bares
-from shaping.encoders.table.model import Leaf, Legend
+from shaping.encoders.table.model import Leaf, Legend, Node
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from shaping.encoders.table.derive import TableContext
-    from shaping.encoders.table.model import Node
 
     Words = Mapping[int, list[str]]
 

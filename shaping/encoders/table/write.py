@@ -19,8 +19,10 @@ from shaping.encoders.table.model import (
     Leaf,
     Legend,
     Lookup,
+    Node,
     Packed,
     Record,
+    Table,
     Text,
     Usual,
 )
@@ -28,7 +30,6 @@ from shaping.encoders.table.model import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from shaping.encoders.table.model import Node, Table
 
 USUALLY = "each row, unless (but …) follows it: "
 ALL_LINE, _LONG_LINE = "all with ", 120  # characters of a line with what all rows have

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from shaping.noise.records import NoiseRule, all_http
+from shaping.noise.records import NoiseRule, Records, all_http
 from shaping.noise.vocabulary import API_SEGMENTS, LINK_STARTS, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shaping.noise.records import Records
     from shaping.response import Json
 
 _API_HOST = re.compile(r"\w+://(?:[^/]*\.)?api\b", re.IGNORECASE)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from shaping.encoders.encoding import encode
-from shaping.noise.records import LONG, NoiseRule
+from shaping.noise.records import LONG, NoiseRule, Records
 from shaping.noise.text import reduce_text
 from shaping.noise.vocabulary import CODE_MARKS, meaning
 from shaping.parsers import EXACT, FORMATS, parse_if_cheaper
@@ -15,7 +15,6 @@ from shaping.parsers import EXACT, FORMATS, parse_if_cheaper
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from shaping.noise.records import Records
     from shaping.response import Json
 
 

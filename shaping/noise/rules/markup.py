@@ -6,14 +6,13 @@ import html
 import re
 from typing import TYPE_CHECKING
 
-from shaping.noise.records import NoiseRule
+from shaping.noise.records import NoiseRule, Records
 from shaping.noise.unwrap import may_be_wrapped, unwrap, unwrap_code
 from shaping.noise.vocabulary import MARKUP_FILES, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from shaping.noise.records import Records
     from shaping.response import Json
 
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from shaping.noise.records import NoiseRule, all_codes, all_match, longest
+from shaping.noise.records import NoiseRule, Records, all_codes, all_match, longest
 from shaping.noise.vocabulary import meaning
-
-if TYPE_CHECKING:
-    from shaping.noise.records import Records
-
 
 _SUM = re.compile(r"(?:sha\d+[:=-])?[0-9a-f]{64,}|(?:h1|md5|sha\d+)[:=-][A-Za-z0-9+/]{22,}={0,2}", re.IGNORECASE)
 

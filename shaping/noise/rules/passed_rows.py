@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from shaping.noise.records import MISSING, NoiseRule
+from shaping.noise.records import MISSING, NoiseRule, Records
 from shaping.noise.vocabulary import PASSED
-
-if TYPE_CHECKING:
-    from shaping.noise.records import Records
 
 _MANY, _SHARE = 12, 0.75
 _WORD = 12  # characters from which a string says more than a verdict

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shaping.noise.records import NoiseRule
+from shaping.noise.records import NoiseRule, Records
 from shaping.noise.vocabulary import PICTURE_SIZE, PICTURE_TARGET, SIZE_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from shaping.noise.records import Records
 
 _SAME = 0.05  # of the ratio of width and height is what sizes of one picture may differ by
 
