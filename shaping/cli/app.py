@@ -67,7 +67,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "tokens": "Count the tokens of files; each number says whether it is exact or an estimate.",
     "tools": "Print what each tool definition costs in tokens, as the server gives it and as the config shows it.",
     "ui": "Show a live page: what was saved over time, by tool and by field, the last calls, and what was left out.",
-    "unwrap": "Take the proxy away again: the backup comes back byte for byte unless the file was edited since.",
+    "unwrap": "Take the proxy away again; a file that was not edited since the first wrap comes back byte for byte.",
     "wrap": "Put `shaping proxy` in front of every MCP server in a client's config file, and keep a backup of it.",
 }
 # The modules that hold several commands; every other command has a module of its own name.

@@ -126,7 +126,7 @@ def _once(ask: Callable[[Mapping[str, Any]], str | None]) -> Callable[[Mapping[s
 
 
 def unwrap(file: Annotated[Path | None, FILE] = None, *, client: Annotated[str | None, CLIENT] = None) -> Answer:
-    """Take the proxy away again: the backup comes back byte for byte unless the file was edited since."""
+    """Take the proxy away again; a file that was not edited since the first wrap comes back byte for byte."""
     return Answer(_data([_unwrap_file(path) for path in _files(file, client, "unwrap")]))
 
 
