@@ -39,7 +39,9 @@ TOOL = typer.Option(metavar="NAME", help="The tool whose rules apply. Without it
 CLIENT = typer.Option(
     metavar="NAME", help="The client that MCP results are for, by its clientInfo.name. Without it, an unknown one."
 )
-TOKENIZER = typer.Option(metavar="NAME", help="o200k_base, cl100k_base, chars, or one that is installed.")
+TOKENIZER = typer.Option(
+    metavar="NAME", help="o200k_base, cl100k_base, chars, or a model or encoding that tiktoken knows."
+)
 BY_FIELD = typer.Option("--by-field", help="Show which fields carry the tokens of the compact JSON.")
 TOP = typer.Option(metavar="N", min=1, help="With --by-field: how many fields to show; the rest are one line.")
 AS_JSON = typer.Option("--json/--table", help="Print an envelope or a table. Without it, a table on a terminal.")

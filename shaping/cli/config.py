@@ -39,7 +39,9 @@ CHECKED = typer.Argument(
     metavar="PATH", help="The config to check, or a directory to look in; without it, the config that is found."
 )
 TRAFFIC = typer.Option(
-    metavar="DIR", help="Recorded traffic to ask the config's `answers` of, and to look for changes in.", exists=True
+    metavar="DIR",
+    help="Recorded traffic: do the config's `answers` still hold for it, and what has changed?",
+    exists=True,
 )
 TOOL = typer.Option(metavar="NAME", help="The tool to explain.")
 PROFILE = typer.Option(

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 SERVER: Final = [sys.executable, "-P", "-m", "shaping.cli.demo_server"]  # -P: nothing is imported from the working tree
 PROXY: Final = [sys.executable, "-P", "-m", "shaping", "proxy", "--"]
-PROFILES: Final = ("minimal", "standard", "debug")
+PROFILES: Final = {"minimal": "the default", "standard": "keeps every link and id", "debug": "keeps everything"}
 _RAW_LINES, _SHOWN_LINES = 5, 14
 _WIDEST: Final = 110  # characters
 _LEFT_OUT: Final = "items[0].user.url"
 _QUERY: Final = "SELECT state, count(*) AS n, sum(comments) AS comments FROM items GROUP BY state"
 _INTRODUCTION: Final = (
-    "One call of `list_issues`: twelve issues as a forge's API gives them. What the model reads costs:"
+    "One call to an MCP server: twelve issues as an issue tracker's API gives them. What the model reads costs:"
 )
 _NEXT_STEPS: Final = """\
 Try it on your own server, and on those of your client (`shaping wrap` alone lists the clients it finds):
@@ -102,8 +102,8 @@ def _text(result: dict[str, Any]) -> str:
 def _report(raw: MeasuredText, shaped: list[MeasuredText], expanded: str, counted: str) -> Iterator[str]:
     yield from (_INTRODUCTION, "")
     yield f"  {raw.label:<22}{raw.tokens:>7,} tokens"
-    for one in shaped:
-        yield f"  {one.label:<22}{one.tokens:>7,} tokens  {1 - one.tokens / raw.tokens:.0%} less"
+    for one, meaning in zip(shaped, PROFILES.values(), strict=True):
+        yield f"  {one.label:<22}{one.tokens:>7,} tokens  {1 - one.tokens / raw.tokens:>3.0%} less  {meaning}"
     yield from ("", "What the server sends begins like this:", "")
     yield from (f"  {raw.text[start : start + _WIDEST]}" for start in range(0, _WIDEST * _RAW_LINES, _WIDEST))
     yield from ("", "What the model reads instead, under minimal:", "")

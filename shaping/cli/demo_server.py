@@ -1,4 +1,4 @@
-"""A small MCP server to try shaping on: issues as a forge's API gives them, made up and the same every time."""
+"""A small MCP server to try shaping on: made-up issues as an issue tracker gives them, the same every time."""
 
 from __future__ import annotations
 

@@ -28,14 +28,12 @@ _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 COMMAND = typer.Argument(metavar="COMMAND...", help="The server's command, after --: shaping proxy -- python server.py")
 URL = typer.Option(metavar="URL", help="The address of a server to reach by HTTP instead of starting one.")
-TRANSPORT = typer.Option(metavar="http|sse", help="With --url: http or sse, where the address does not tell.")
+TRANSPORT = typer.Option(metavar="http|sse", help="With --url: the transport, where the address does not tell it.")
 HEADER = typer.Option(metavar="'NAME: VALUE'", help="With --url: a header to send; may be repeated.")
 OAUTH = typer.Option(
     "--oauth", help="Sign in to remote servers in your browser; tokens are kept in your cache directory."
 )
-SERVERS = typer.Option(
-    metavar="FILE", help="A file with mcpServers: put all of them behind this one proxy.", exists=True
-)
+SERVERS = typer.Option(metavar="FILE", help="A file with mcpServers: take all of its servers together.", exists=True)
 NAME = typer.Option(
     metavar="NAME",
     help="What you call the server: the config's rules for NAME/tool apply, and the ledger names it so."
@@ -44,7 +42,7 @@ NAME = typer.Option(
 START_TIMEOUT = typer.Option(metavar="SECONDS", min=1, help="How long a server may take to start. (default: 55)")
 HTTP = typer.Option(
     metavar="HOST:PORT",
-    help="Serve streamable HTTP at HOST:PORT instead of this process's pipes; PORT alone is loopback.",
+    help="Serve streamable HTTP at HOST:PORT instead of stdio; PORT alone is loopback.",
 )
 ALLOW_HOST = typer.Option(
     metavar="HOST[:PORT]", help="With --http: a Host header to accept besides the address itself; may be repeated."
@@ -64,7 +62,7 @@ RECORD = typer.Option(
     help="Record what the tools answer in DIR, without secrets and private fields, for `suggest` and `check`.",
 )
 EXPAND = typer.Option(
-    help="Offer the model a tool to ask for what was left out, or not. (default: offer) Over pipes it is kept in"
+    help="Offer the model a tool to ask for what was left out, or not. (default: offer) Over stdio it is kept in"
     " store.sqlite in your cache directory, where `shaping expand` finds it too."
 )
 

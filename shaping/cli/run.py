@@ -87,7 +87,7 @@ def run(
 ) -> None:
     """Run a command and print its output cleaned and within a budget; the exit code is the command's own.
 
-    Besides: 124 ended by --timeout, 125 shaping itself failed, 126 may not be run, 127 no such program.
+    Other exit codes: 124 ended by --timeout, 125 shaping itself failed, 126 may not be run, 127 no such program.
     """
     options: CommandOptions = {
         "tool": tool,

@@ -26,7 +26,7 @@ OUTPUT = typer.Option(
     "-o", "--output", metavar="FILE", help="The config to add the rules to, or to write; without it, they are printed."
 )
 TARGET = typer.Option(
-    metavar="PERCENT", help="How much of all tokens to save, as 60%; without it, only what says nothing goes."
+    metavar="PERCENT", help="How much of all tokens to save, as 60%; without it, only fields without information go."
 )
 INTERACTIVE = typer.Option("--interactive", help="Ask about each rule before it is written.")
 SCHEDULER = typer.Option(metavar="tcp://HOST:PORT", help="Read the traffic on a Dask cluster.")

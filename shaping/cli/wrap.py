@@ -52,9 +52,9 @@ CONFIG = typer.Option(metavar="FILE", help="The response_config.json the proxy s
 SKIP = typer.Option(metavar="NAME", help="A server to leave as it is; may be repeated.")
 PROGRAM = typer.Option(
     metavar="WORDS",
-    help="How the client starts shaping, as 'uvx --from shaping[mcp] shaping'; its last word is shaping.",
+    help="The command that starts shaping, such as 'uvx --from shaping[mcp] shaping'; it ends in shaping.",
 )
-OAUTH = typer.Option("--oauth", help="Let the proxy sign in to remote servers where the client did.")
+OAUTH = typer.Option("--oauth", help="Also wrap remote servers that need a sign-in; the proxy then signs in.")
 OFFLINE = typer.Option("--offline", help="Do not ask remote servers whether they want credentials; implies --no-test.")
 NO_TEST = typer.Option(
     "--no-test",
@@ -62,7 +62,7 @@ NO_TEST = typer.Option(
     " of a repository's file are tried only where FILE names it.",
 )
 _UNASKED: Any = {"asks_credentials": lambda _: False, "why_it_fails": lambda _: None}
-DRY_RUN = typer.Option("--dry-run", help="Print the new file, change nothing, start and ask no server.")
+DRY_RUN = typer.Option("--dry-run", help="Print the new file; change nothing and contact no server.")
 
 
 def wrap(
