@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
@@ -11,7 +12,7 @@ from functools import cached_property, partial
 from hashlib import blake2b
 from inspect import Parameter, Signature
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import orjson
 import typer
@@ -22,10 +23,6 @@ from shaping.apps.response import CommandCall, answers_only, exit_for
 from shaping.errors import Redirect, ToolError, make_error
 from shaping.errors.codes import EXIT_TABLES, ExitTable
 from shaping.shaper import Shaper
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
 
 __all__ = ["manifest_of", "shape_click", "shape_typer"]
 

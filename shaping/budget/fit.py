@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from shaping.budget.cut import ErrorRows, Sizes, TreeCutter, Trim, columns, gone
 from shaping.paths import join
 from shaping.response import Json, Listed, Omission, Reason
 from shaping.tokens.sampling import upper_bound
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 _MAP: Final = 32  # members above which an object's members are told together, as a list's elements are
 

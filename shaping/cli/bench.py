@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path, PurePath
 from statistics import median
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -23,10 +24,6 @@ from shaping.clients import find_client
 from shaping.response import counted
 from shaping.tokens import CountingError, TokenCount, UnknownTokenizerError, counter, multipliers
 from shaping.tokens.savings import FieldCost, add_up, by_field as fields_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
 
 _NARROWEST: Final = 76  # columns
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -22,10 +23,6 @@ from shaping.settings.files import allow as record, config_places, find, forget,
 from shaping.settings.jsonc import ConfigError, report, short_name
 from shaping.settings.resolve import PROTECTIVE_CHOICES, fits, full_name
 from shaping.settings.sources import Origin, is_bundled, server_presets
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 # Choices by which something is missing from an answer, shown even where they are as bundled.
 _LEAVES_OUT: Final = frozenset(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from shaping.cli.output import Answer, need_posix, stopped
 from shaping.cli.proxy import need_extra, quiet_logs
@@ -17,10 +18,6 @@ from shaping.proxy.upstream import ServerUnavailableError
 from shaping.response import cut_end
 from shaping.settings.files import bundled_path
 from shaping.tokens import exact
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 SERVER: Final = [sys.executable, "-P", "-m", "shaping.cli.demo_server"]  # -P: nothing is imported from the working tree
 PROXY: Final = [sys.executable, "-P", "-m", "shaping", "proxy", "--"]

@@ -7,11 +7,12 @@ import shutil
 import sys
 import time
 import webbrowser
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -29,10 +30,6 @@ from shaping.response import counted
 from shaping.settings import load
 from shaping.settings.files import ledger_path, write_file
 from shaping.store import Store, open_store
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 LEDGER = typer.Option("--ledger", metavar="FILE", help="Read another ledger than the user's own.")
 SINCE = typer.Option("--since", metavar="TIME", help="How far back: 30m, 12h, 7d or 4w. [default: everything kept]")

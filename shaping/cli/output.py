@@ -8,13 +8,14 @@ import os
 import socket
 import sys
 import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from secrets import token_urlsafe
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
+from typing import Annotated, Any, Final, get_type_hints
 
 import orjson
 import typer
@@ -22,10 +23,6 @@ import typer
 from shaping.envelope import command_envelope, exit_code_for
 from shaping.errors import ErrorDetail, ToolError, from_exit_code, make_error
 from shaping.settings import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-
 
 JSON = typer.Option("--json", help="Print an envelope for a program to read.")
 CONFIG = typer.Option(

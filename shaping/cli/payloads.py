@@ -5,10 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 import typer
@@ -16,9 +17,6 @@ import typer
 from shaping.cli.output import stopped
 from shaping.clients import find_client, texts_in
 from shaping.parsers import EXACT, parse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".txt.gz")
 LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")

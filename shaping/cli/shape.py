@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import orjson
 import typer
@@ -21,10 +22,6 @@ from shaping.present.notices import missing, noise_notice
 from shaping.response import Warned, counted
 from shaping.settings import ConfigError, Overrides, Plan, Surface
 from shaping.tokens import Tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 # Problems of the config or the call were logged when it was read.
 _LOGGED = frozenset({"BAD_CONFIG", "BAD_REQUEST", "PRIVATE_PATH"})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -16,10 +17,6 @@ from shaping.learning.traffic import TrafficError
 from shaping.settings import bundled, load
 from shaping.settings.files import write_file
 from shaping.settings.jsonc import read_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 TRAFFIC = typer.Argument(metavar="TRAFFIC", help="A folder that `--record` wrote, or one file of it.", exists=True)
 OUTPUT = typer.Option(

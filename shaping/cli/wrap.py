@@ -5,11 +5,12 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import orjson
 import typer
@@ -39,9 +40,6 @@ from shaping.clients.wrap import (
 )
 from shaping.settings import load
 from shaping.settings.jsonc import JsoncError, suggestion_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 FILE = typer.Argument(
     metavar="FILE", help="A client's server list (.mcp.json, mcp.json, config.toml), or a folder of such files."

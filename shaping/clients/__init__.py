@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from operator import eq, ge, gt, le, lt
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import orjson
 
 from shaping.parsers.json import write_json
 from shaping.settings.files import bundled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 Reads: TypeAlias = Literal["structured", "content", "both"]
 

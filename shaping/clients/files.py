@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from shaping.settings.files import data_directory, exchange, refuse_links, replace_file, sync_directory, written_beside
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 _TRIES: Final = 5  # to replace a file that is edited meanwhile
 _CLINE: Final = "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"

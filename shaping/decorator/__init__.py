@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Sequence
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, get_args, overload
+from typing import Any, Literal, ParamSpec, Self, get_args, overload
 
 from shaping.cleaning import fail_safe
 from shaping.decorator.annotation import describe_return
@@ -24,10 +25,6 @@ from shaping.settings import Overrides, Plan
 from shaping.settings.context import CallNotes
 from shaping.shaper import Shaper
 from shaping.values import json_digest
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Sequence
-
 
 P = ParamSpec("P")
 Form = Literal["envelope", "text", "content_and_artifact"]

@@ -5,16 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import orjson
 
 from shaping.encoders.table.cells import MISSING, Members, cell, quoted, read_cell
 from shaping.parsers.json import read_json
 from shaping.response import Json, import_extra
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def encode_json(value: Json) -> str:

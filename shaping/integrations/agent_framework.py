@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from collections.abc import Awaitable, Callable
+from typing import Any, Unpack
 
 from agent_framework import Content, FunctionMiddleware, FunctionTool
 
 from shaping.integrations import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 
 class AgentFrameworkShaping(FunctionMiddleware):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from agno.tools.function import Function
 
 from shaping.integrations import EXPAND, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class AgnoShaping:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import copy
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from llama_index.core.llms import TextBlock
 from llama_index.core.tools import FunctionTool, ToolOutput
 
 from shaping.integrations import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults, holds_objects_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def shape_tools(

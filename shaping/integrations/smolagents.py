@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from copy import copy
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from smolagents import Tool, tool
 
 from shaping.integrations import EXPAND, EXPAND_HELP, ConfigSource, ShaperOptions, ToolResults
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def shape_tools(

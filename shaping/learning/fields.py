@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import orjson
 
@@ -16,10 +17,6 @@ from shaping.paths import PathError, parse
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice, Step
 from shaping.settings.resolve import fits
 from shaping.tokens import count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
 
 _FEW_CALLS: Final = 3  # fewer do not tell what a tool always answers
 _HEAVY: Final = 0.02  # of a tool's bytes

@@ -9,9 +9,10 @@ taken, with one as many as it needs, where they save most first. No step leaves 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from shaping.learning.fields import Fields, FieldShare, covers, found_in, told_paths, told_patterns
 from shaping.learning.statistics import ToolStatistics, TrafficStatistics, parallel
@@ -23,10 +24,6 @@ from shaping.settings import load
 from shaping.settings.jsonc import JsoncError, JsonNode, read
 from shaping.shaper import Shaper
 from shaping.tokens import count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
 
 EMPTY: Final = '{\n  "$schema": "./response_config.schema.json",\n  "tool_overrides": {}\n}\n'
 _INDENT: Final = "  "

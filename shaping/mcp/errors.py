@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Mapping
+from typing import Any, Final
 
 import orjson
 
@@ -14,10 +15,6 @@ from shaping.errors.detail import code_for_status, phrase, scrub_value
 from shaping.errors.exceptions import look_up, summary
 from shaping.redaction import scrub
 from shaping.response import required
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
 
 # A longer text is the output of something, where any of these words may stand.
 _LOOK: Final = 600

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from shaping.encoders.encoding import encode
 from shaping.noise.records import MISSING, NoiseRule, Owners, Records, Surroundings
@@ -14,10 +15,6 @@ from shaping.parsers import Parsed, is_cheaper, parse_tables, parse_within
 from shaping.parsers.sections import is_diff
 from shaping.paths import join
 from shaping.response import Json, Omission, Reason
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
 
 __all__ = ["NoiseRule", "reduce", "reduce_text"]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from operator import eq
-from typing import TYPE_CHECKING
 
 from shaping.encoders.table.series import first_to_last
 from shaping.noise.unwrap import page_text, unwrap_text
@@ -15,10 +15,6 @@ from shaping.parsers.sections import is_diff
 from shaping.parsers.snapshot import fold_tree, is_tree
 from shaping.parsers.terminal import clean_lines, count_repeats, is_error_line, matcher, without_surrogates
 from shaping.response import Omission, Reason
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-
 
 _VERSION = r"v?\d+(?:\.\d+)+[\w.+-]*"
 _ENUMERATION = re.compile(rf"{_VERSION}(?:, ?{_VERSION}){{19,}}")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import html
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from shaping.noise.vocabulary import TRACKERS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 _DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[\w=.-]+)*;base64,([A-Za-z0-9+/=_-]{64,})")
 _TRACKER = rf"(?:{TRACKERS})="

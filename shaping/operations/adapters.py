@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import re
 import subprocess
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import anyio
 
@@ -19,10 +20,6 @@ from shaping.operations.schemas import Validator
 from shaping.operations.spec import Spec, make_spec
 from shaping.parsers.json import read_json, read_json_or_text
 from shaping.response import import_extra
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-
 
 log = logging.getLogger("shaping")
 CONNECT_SECONDS = 30.0

@@ -7,14 +7,12 @@ name it in `Format`, and its module in `_MODULES`.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 Format: TypeAlias = Literal[
     "json",

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+from typing import Any
 
 # Lines of source code, which somebody may edit.
 CODE = re.compile(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
 Trail: TypeAlias = "tuple[Trail, str | int] | None"  # the way to a place, innermost step last: few are written out

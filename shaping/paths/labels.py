@@ -7,12 +7,10 @@ replaced. Where the shape tells which cells are meant (rows as long as their hea
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+from typing import Any, TypeAlias
 
 Place: TypeAlias = tuple[str | int, ...]
 Columns: TypeAlias = frozenset[int]

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice, Step, join, parse
 from shaping.response import Json, counted, nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 Rest: TypeAlias = "tuple[Step, ...]"  # what is left to match of one path
 

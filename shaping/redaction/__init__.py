@@ -6,14 +6,12 @@ leaves (names, descriptions, instructions, prompts, requests, log lines); `redac
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from shaping.redaction.contexts import open_from
 from shaping.redaction.redact import Hit, redact, redact_json, redact_text, scrub
 from shaping.redaction.text import assigned, secrets
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 __all__ = ["Hit", "StreamRedactor", "redact", "redact_json", "redact_stream", "redact_text", "scrub"]
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 import string
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from shaping.redaction.engine import Rule, chosen, generated, jwt, mixed, password, random, user_and_password
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _START: Final = r"[?&;#]"  # what stands before a parameter
 _VALUE: Final = r"(?P<secret>[A-Za-z0-9._~+/%=-]{8,})"

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from base64 import urlsafe_b64decode
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import orjson
 from pydantic_core import SchemaValidator, core_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
-
 
 _PLACEHOLDER: Final = re.compile(r"[\[<{(\\]|\$[A-Z_{(]|%[(s]|\*{2}|x{5}|X{5}|\.{3}|…|(?i:your|example|changeme|dummy)")
 _ABOUT: Final = re.compile(

@@ -6,13 +6,11 @@ A name is read by its words: `apiKey` is one, `monkey` and `nextPageToken` are n
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from shaping.redaction.engine import generated
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _WORDS: Final = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 import string
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
 
 from shaping.paths.spelling import HIDDEN, hides, visible_text
 from shaping.redaction.contexts import BARE, pages
 from shaping.redaction.credentials import CREDENTIALS, GENERIC
 from shaping.redaction.engine import NO_RULES, Rule, Ruleset, Span, encodable, has_one, mark, unbase64
 from shaping.redaction.names import assignments
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
 
 # Escapes of printable ASCII, nested ones too (`\\\\\\/`, `%252B`, `&amp;quot;`), each read as one character. The three
 # characters come first because the engine skips to the next of them; a run of backslashes is tried at its start only.

@@ -8,19 +8,16 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import orjson
 from platformdirs import user_cache_path, user_config_path, user_data_path
 
 from shaping.settings.jsonc import ConfigError, ConfigProblem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
 
 BundledKind = Literal["profiles", "config"]
 

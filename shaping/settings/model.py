@@ -6,7 +6,8 @@ No default stands here: what a file leaves unsaid comes from the bundled config 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -36,10 +37,6 @@ from shaping.settings.plan import (
     StoreKind,
     ToolsChanged,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 T = TypeVar("T")
 

@@ -8,20 +8,18 @@ import shutil
 import stat
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import orjson
 
 from shaping.settings.files import cache_directory, link_in_tree
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 MAX_DAYS: Final = 7.0
 MAX_BYTES: Final = 200_000_000  # of all files together; the oldest go first

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from shaping.budget.cut import Sizes
 from shaping.budget.fit import search
 from shaping.paths import join
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _GUESS: Final = 4  # bytes a token, for the first try
 

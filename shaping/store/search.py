@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from shaping.errors import ToolError
 from shaping.paths import join
 from shaping.store.functions import TooLargeError, compile_pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _SHOWN: Final = 20
 _AROUND: Final = 2  # lines of context on each side

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, zip_longest
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from shaping.errors import ToolError
 from shaping.response import counted, cut_end, did_you_mean, nearest
 from shaping.store.functions import add_functions
 from shaping.store.tables import SqlTable, find_tables, load, quote, text_among_numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 SCHEMA: Final = "schema"  # asked for instead of a query, it gives tables and columns
 

@@ -14,17 +14,14 @@ import sqlite3
 import stat
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from shaping.settings.files import counting_lock
 from shaping.store.backends import Stored, StoreError, pack, unpack
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
 
 try:
     import fcntl

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Final, Literal, Protocol, Self, TypeAlias
+from typing import Final, Literal, Protocol, Self, TypeAlias
 
 from shaping.response import did_you_mean, nearest
 from shaping.tokens.encoding import NAMES, Encoding
 from shaping.tokens.sampling import EXACT_UP_TO, chunks, estimate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 
 _CAREFUL_UP_TO: Final = 1_000_000  # characters: 50 ms
 Method: TypeAlias = Literal["exact", "sampled", "chars"]

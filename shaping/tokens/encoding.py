@@ -11,16 +11,14 @@ import json
 import re
 import sys
 from array import array
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from heapq import heapify, heappop, heappush
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NAMES = ("o200k_base", "cl100k_base")
 _DATA = Path(__file__).with_name("data")

@@ -10,18 +10,15 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from shaping.clients.files import ConfigEdit, UnusableFileError, read_config
 from shaping.response import required
 from shaping.settings import jsonc
 from shaping.settings.files import cache_directory, refuse_links, replace_file
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
 
 RELAY: Final = Path(__file__).with_name("relay.py")
 _TIMEOUT_SECONDS: Final = 5  # a client's own limit for a hook; the relay gives up long before

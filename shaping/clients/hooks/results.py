@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
+from typing import Any, Final
 
 # Whoever reads a file may want to edit it, and then needs its text to the letter.
 _FILE_READERS: Final = frozenset(

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
 from shaping.encoders.table.cells import MISSING, VALUE, Missing, dumped, name
 from shaping.encoders.table.model import Constant, Derived, Leaf, Node
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
 
 Records: TypeAlias = "list[dict[str, Any]]"
 

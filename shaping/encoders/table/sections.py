@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import compress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from shaping.encoders.table.cells import KEY, bares
 from shaping.encoders.table.derive import is_asked_of_a_record
 from shaping.encoders.table.model import Group, Leaf, Node, Usual, leaves, with_leaves
 from shaping.encoders.table.shorten import legend, pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 _USUAL_ROWS = 8  # from which an exception is told from what is usual
 _MOST_ROWS = 0.75  # of the rows must have the usual cell

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from shaping.encoders.table.arrange import columns_of
 from shaping.encoders.table.cells import BELOW, EMPTY, line
@@ -26,10 +26,6 @@ from shaping.encoders.table.model import (
     Text,
     Usual,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
 
 USUALLY = "each row, unless (but …) follows it: "
 ALL_LINE, _LONG_LINE = "all with ", 120  # characters of a line with what all rows have

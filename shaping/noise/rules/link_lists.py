@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from shaping.noise.records import MISSING, NoiseRule, Records
 from shaping.noise.rules.links import FEW, has_page, is_link, is_page
 from shaping.noise.vocabulary import LINK_OBJECT, LINK_TARGET, NO_PAGE, meaning
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def link_lists(records: Records) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection
+from typing import Any
 
 from shaping.noise.records import NoiseRule, Records
 from shaping.noise.vocabulary import PICTURE_SIZE, PICTURE_TARGET, SIZE_NAMES
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
 
 _SAME = 0.05  # of the ratio of width and height is what sizes of one picture may differ by
 
