@@ -68,12 +68,17 @@ class _Kind(NamedTuple):
     rows: Mapping[int, str]
     saved: int  # characters
 
+    def after_the_first(self) -> _Kind:
+        """Return the lines but the first."""
+        first = min(self.rows)
+        return self._replace(rows={at: words for at, words in self.rows.items() if at != first})
+
 
 def encode(text: str) -> str:
     """Return a text with lines that differ in a few words written short, where that saves at least 15% of its tokens.
 
-    Lines that report an error stay as they are, tracebacks too, and so do diffs and source code, which somebody may
-    search or edit.
+    Of the lines that report one kind of error the first stays as it is, and so do tracebacks, diffs and source code,
+    which somebody may search or edit.
     """
     if (
         len(text) > LARGEST
@@ -89,11 +94,15 @@ def encode(text: str) -> str:
     if some is not lines and (not _promise(some, _groups(some), _LIKELY) or _is_source(some)):
         return text
     errors = error_lines(lines)
-    groups = _groups(lines, {*errors}.union(*(trace.lines for trace in find_traces(lines, errors))))
-    if not _promise(lines, groups, _ENOUGH) or _is_source(lines):
+    traces = set[int]().union(*(trace.lines for trace in find_traces(lines, errors)))
+    others = [at for at in range(len(lines)) if at not in traces]
+    groups = _groups(lines, set(others).difference(errors))
+    # Errors are no rows among other lines, and the first of a kind stays as it is, for whoever searches for it.
+    of_errors = _groups(lines, set(others).intersection(errors)) if len(errors) > _LEAST else []
+    if not _promise(lines, [*groups, *of_errors], _ENOUGH) or _is_source(lines):
         return text
-    found = sorted((group.kind() for group in groups), key=lambda kind: kind.saved)[-_MOST:]
-    kinds = sorted(found, key=lambda kind: min(kind.rows))
+    kinds = [group.kind() for group in groups] + [group.kind().after_the_first() for group in of_errors]
+    kinds = sorted(sorted(kinds, key=lambda kind: kind.saved)[-_MOST:], key=lambda kind: min(kind.rows))
     if sum(kind.saved for kind in kinds) < _ENOUGH * len(text):
         return text
     legend = {min(kind.rows): f"#{number}={kind.template}" for number, kind in enumerate(kinds, 1)}
@@ -179,13 +188,13 @@ def _written(lines: Words, tags: Mapping[int, tuple[str, str]], legend: Mapping[
         at = end
 
 
-def _groups(lines: Words, keep: Collection[int] = ()) -> list[_Group]:
-    """Group lines by their indentation and number of words, then the others by the words at their ends."""
+def _groups(lines: Words, chosen: Collection[int] | None = None) -> list[_Group]:
+    """Group the chosen lines by their indentation and number of words, then the others by the words at their ends."""
     alike: dict[tuple[str, int], list[int]] = defaultdict(list)
     words: dict[int, list[str]] = {}
     odd = _ODD.search("\n".join(lines)) is not None
     for at, line in enumerate(lines):
-        if at not in keep and 0 < len(line) <= _LONGEST and not (odd and _ODD.search(line)):
+        if (chosen is None or at in chosen) and 0 < len(line) <= _LONGEST and not (odd and _ODD.search(line)):
             words[at] = line.split()
             alike[_indent(line), len(words[at])].append(at)
     groups: list[_Group] = []

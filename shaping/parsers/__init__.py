@@ -80,6 +80,7 @@ class Parsed:
 
 def parse(text: str, formats: Collection[str] = FORMATS) -> Parsed | None:
     """Return the list or object that a whole text holds in one of these formats, or None where it is just text."""
+    text = text.removeprefix("\ufeff")  # by which programs of Windows mark the encoding
     for name in FORMATS if len(text) <= _LARGEST else EXACT:
         if name in formats and (value := _parser(name)(text)) is not None:
             return Parsed(value, name, text=text)

@@ -71,6 +71,20 @@ def test_a_line_that_reports_an_error_stays_as_it_is_with_its_traceback() -> Non
     assert [line for line in written if line in [error, *trace]] == [error, *trace]
 
 
+def test_many_errors_of_one_kind_are_written_short_after_the_first_and_apart_from_other_lines() -> None:
+    error = "Connection error: cannot resolve db.internal (try {} of 40) at 10:00:{}"
+    lines = [error.format(number, number + 10) for number in range(20)]
+    fine = [
+        f"Connected again: resolved db.internal (try {number} of 40) at 10:01:{number + 10}" for number in range(20)
+    ]
+    text = "\n".join(line for pair in zip(lines, fine, strict=True) for line in pair)
+    written = encode(text).split("\n")
+    assert written[0] == lines[0]
+    assert [line for line in written if "Connection error" in line] == [lines[0], f"#2={error.format('{}', '{}')}"]
+    assert "#2 1 11" in written
+    assert decode("\n".join(written)) == text
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -319,3 +319,8 @@ def test_an_element_holds_numbers_only_where_all_of_its_name_do() -> None:
     assert parsed is not None
     assert [room["number"] for room in parsed.value["rooms"]["room"]] == ["21", "22", "21b"]
     assert [room["size"] for room in parsed.value["rooms"]["room"]] == [21, 22, 23]
+
+
+@pytest.mark.parametrize("text", ['{"total":2}', '<?xml version="1.0"?>\n<run><total>2</total></run>'])
+def test_the_mark_of_an_encoding_before_a_text_hides_no_data(text: str) -> None:
+    assert parse(f"\ufeff{text}") == parse(text) is not None
