@@ -7,12 +7,12 @@ from itertools import compress
 from typing import TYPE_CHECKING
 
 from shaping.encoders.table.cells import BELOW
-from shaping.encoders.table.model import COLUMN, Also, Group, Items, Leaf, Node, Record, Table, Text, Usual, with_leaves
+from shaping.encoders.table.model import COLUMN, Also, Group, Items, Leaf, Node, Record, Table, Text, Usual, leaves
 from shaping.encoders.table.sections import in_sections, usual
 from shaping.encoders.table.shorten import SHARED_ROWS, shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from shaping.encoders.table.derive import TableContext
 
@@ -23,6 +23,7 @@ _GAP = 5  # empty cells side by side that a reader still counts right
 _WORTH = 5  # columns that a nested record must have to be worth a line of its own
 _COLUMNS = (*COLUMN, Also, Usual)
 _WITH_GROUPS = (*COLUMN, Group)
+_IN_ROWS = frozenset({Leaf, Group})
 _SELDOM = 0.5  # of the rows: a column that fewer fill comes last
 
 
@@ -31,13 +32,22 @@ def arranged(nodes: Sequence[Node], context: TableContext, breaks: Sequence[int]
 
     `breaks` are the rows with which another list begins; without them, each row stands alone.
     """
-    nodes = usual(nodes, context.count) if context.constants else nodes
-    sections: list[str] = []
+    rows, columns, sections = context.count, list(leaves(nodes)), list[str]()
+    changed = usual(columns, rows) if context.constants else {}
     if context.constants and context.repeats and breaks is not None:
-        nodes, sections = in_sections(nodes, context.count, breaks)
-    may_share = context.repeats and context.count >= SHARED_ROWS
-    found = with_leaves(nodes, lambda _, leaf: shortened(leaf, context)) if may_share else list(nodes)
-    return Table(context.count, _narrowed(_ordered(found, context.count)[0]), sections)
+        rest = [(path, leaf) for path, leaf in columns if id(leaf) not in changed]
+        taken, said = in_sections(rest, rows, breaks)
+        both = {**changed, **taken}
+        # A row with nothing left in it helps nobody to count.
+        if taken and any(type(new) in _IN_ROWS for node in nodes for new in both.get(id(node), (node,))):
+            changed, sections = both, said
+    if context.repeats and rows >= SHARED_ROWS:
+        changed |= {
+            id(leaf): shortened(leaf, context)
+            for _, leaf in columns
+            if leaf.strings is not None and id(leaf) not in changed
+        }
+    return Table(rows, _narrowed(_ordered(nodes, rows, changed)[0]), sections)
 
 
 def columns_of(nodes: Sequence[Node]) -> list[list[str]]:
@@ -51,23 +61,25 @@ def columns_of(nodes: Sequence[Node]) -> list[list[str]]:
     return found
 
 
-def _ordered(nodes: Sequence[Node], count: int) -> tuple[list[Node], int]:
+def _ordered(nodes: Sequence[Node], count: int, changed: Mapping[int, Sequence[Node]]) -> tuple[list[Node], int]:
     """Return nodes with the identifying one first, and those last that few rows have, the fullest of them first.
 
-    Beside them, how many rows have something in the fullest; -1 where no node has cells.
+    `changed` has other ones in place of some columns, by their identity. Beside them, how many rows have something in
+    the fullest; -1 where no node has cells.
     """
     ordered: list[Node] = []
     filled: list[int] = []
     for node in nodes:
         if type(node) is Group:
-            inner, rows = _ordered(node.nodes, count)
+            inner, rows = _ordered(node.nodes, count, changed)
             ordered.append(Group(node.name, inner))
-        else:
-            rows = count - node.cells.count("") if isinstance(node, COLUMN) else -1
-            ordered.append(node)
-        filled.append(rows)
-    first, often, most = _identifier(nodes, count), _SELDOM * count, max(filled, default=-1)
-    if first is None and min(filled, default=count) >= often:
+            filled.append(rows)
+            continue
+        for new in changed.get(id(node), (node,)):
+            ordered.append(new)
+            filled.append(count - new.cells.count("") if isinstance(new, COLUMN) else -1)
+    first, often, most = _identifier(ordered, count), _SELDOM * count, max(filled, default=-1)
+    if first is None and not any(0 <= rows < often for rows in filled):
         return ordered, most
     # What has no cells stays where it is.
     keys = [-often if rows < 0 else -min(rows, often) for rows in filled]
@@ -86,8 +98,7 @@ def _identifier(nodes: Sequence[Node], count: int) -> Node | None:
 
 
 def _identifies(leaf: Leaf, count: int) -> bool:
-    cells = leaf.cells
-    return (count == 1 or cells[0] != cells[-1]) and "" not in cells and len(set(cells)) == count
+    return len(leaf.distinct) == count and "" not in leaf.distinct
 
 
 def _narrowed(nodes: list[Node]) -> list[Node]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -19,6 +19,14 @@ class Leaf:
     float32: bool = False  # whether the cells have the digits of a float32
     shared: str = ""  # the elements with which every list begins; the cells hold the others
     strings: list[str] | None = None  # what the cells stand for where all are strings
+    _distinct: set[str] | None = None
+
+    @property
+    def distinct(self) -> set[str]:
+        """The different cells, found once for all that is decided by them."""
+        if self._distinct is None:
+            self._distinct = set(self.cells)
+        return self._distinct
 
 
 @dataclass(slots=True)
@@ -133,22 +141,9 @@ class Table:
 
 
 def leaves(nodes: Sequence[Node], prefix: str = "") -> Iterator[tuple[str, Leaf]]:
-    """Yield the columns with cells of their own, those of nested records too, with their paths."""
+    """Yield the columns with cells of their own, those of nested records too, with their paths from the row."""
     for node in nodes:
         if type(node) is Group:
             yield from leaves(node.nodes, f"{prefix}{node.name}.")
         elif type(node) is Leaf:
             yield prefix + node.name, node
-
-
-def with_leaves(nodes: Sequence[Node], change: Callable[[str, Leaf], Sequence[Node]], prefix: str = "") -> list[Node]:
-    """Return nodes with other ones in place of each such column."""
-    found: list[Node] = []
-    for node in nodes:
-        if type(node) is Group:
-            found.append(Group(node.name, with_leaves(node.nodes, change, f"{prefix}{node.name}.")))
-        elif type(node) is Leaf:
-            found += change(prefix + node.name, node)
-        else:
-            found.append(node)
-    return found

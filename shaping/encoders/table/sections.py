@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from shaping.encoders.table.cells import KEY, bares
 from shaping.encoders.table.derive import is_asked_of_a_record
-from shaping.encoders.table.model import Group, Leaf, Node, Usual, leaves, with_leaves
+from shaping.encoders.table.model import Leaf, Node, Usual
 from shaping.encoders.table.shorten import legend, pattern
 
 _USUAL_ROWS = 8  # from which an exception is told from what is usual
@@ -23,44 +23,40 @@ _USUAL_LOOK = 16  # cells that mostly tell already
 class _Candidate(NamedTuple):
     """A column, what it usually is, and the rows in which it is something else."""
 
-    path: str
+    leaf: Leaf
     cell: str
     others: frozenset[int]
     gain: int  # characters saved, but for the brackets of rows with exceptions
 
+    def as_usual(self) -> Usual:
+        rows = [one if at in self.others else "" for at, one in enumerate(self.leaf.cells)]
+        return Usual(self.leaf.name, self.cell, rows)
 
-def usual(nodes: Sequence[Node], count: int) -> list[Node]:
-    """Return nodes with the columns that are mostly the same as what is usual, where that is worth it."""
+
+def usual(columns: Sequence[tuple[str, Leaf]], count: int) -> dict[int, list[Node]]:
+    """Return the columns that are mostly the same, by their identity, as what is usual, where that is worth it."""
     if count < _USUAL_ROWS:
-        return list(nodes)
-    candidates = sorted(_usual_candidates(nodes, count), key=lambda found: len(found.others))
+        return {}
+    candidates = sorted(_usual_candidates(columns, count), key=lambda found: len(found.others))
     rows, saved, best, taken = frozenset[int](), 0, _USUAL_WORTH, 0
     for number, candidate in enumerate(candidates, 1):
         rows |= candidate.others
         saved += candidate.gain
         if saved - _BRACKETS * len(rows) > best:
             best, taken = saved - _BRACKETS * len(rows), number
-    if not taken:
-        return list(nodes)
-    chosen = {candidate.path: candidate for candidate in candidates[:taken]}
-
-    def with_usual(path: str, leaf: Leaf) -> list[Node]:
-        if (found := chosen.get(path)) is None:
-            return [leaf]
-        return [Usual(leaf.name, found.cell, [one if at in found.others else "" for at, one in enumerate(leaf.cells)])]
-
-    return with_leaves(nodes, with_usual)
+    return {id(found.leaf): [found.as_usual()] for found in candidates[:taken]}
 
 
-def _usual_candidates(nodes: Sequence[Node], count: int) -> Iterator[_Candidate]:
-    for path, leaf in leaves(nodes):
-        if leaf.float32 or leaf.shared or leaf.pattern or "" in leaf.cells:
+def _usual_candidates(columns: Sequence[tuple[str, Leaf]], count: int) -> Iterator[_Candidate]:
+    for path, leaf in columns:
+        # Every other cell takes at least one row.
+        if len(leaf.distinct) - 1 > (1 - _MOST_ROWS) * count or "" in leaf.distinct or leaf.float32 or leaf.shared:
             continue
         cell, times = _most_common(leaf.cells)
         if _MOST_ROWS * count <= times < count and not is_asked_of_a_record(path, cell):
             others = frozenset(at for at, one in enumerate(leaf.cells) if one != cell)
             gain = (len(cell) + 1) * times - len(others) * (len(path) + 1) - len(cell)
-            yield _Candidate(path, cell, others, gain)
+            yield _Candidate(leaf, cell, others, gain)
 
 
 def _most_common(cells: list[str]) -> tuple[str, int]:
@@ -92,48 +88,40 @@ _LITERAL = re.compile(r"(?! )[^,{}\[\]=\"\x00-\x1f\x7f]*")
 class _HeadCandidate(NamedTuple):
     """A column, what its section lines say of each row, and what stays of its cells, if anything."""
 
-    path: str
+    leaf: Leaf
     said: list[str]
     rest: list[str] | None
     gain: int  # characters saved in the rows
     starts: set[int]  # the rows above which it says something new
 
 
-def in_sections(nodes: Sequence[Node], rows: int, breaks: Sequence[int]) -> tuple[list[Node], list[str]]:
-    """Return nodes without what section lines say, and the line above each row, or nothing.
+def in_sections(
+    columns: Sequence[tuple[str, Leaf]], rows: int, breaks: Sequence[int]
+) -> tuple[dict[int, list[Node]], list[str]]:
+    """Return what is left of the columns of which section lines speak, by their identity, and the line above each row.
 
     `breaks` are the rows before which every section ends.
     """
     starts = {0, *breaks} - {rows}
     if rows < _ROWS or _RUN * len(starts) > rows:
-        return list(nodes), []
-    candidates = sorted(_candidates(nodes, starts), key=lambda found: -_net([found], rows))
+        return {}, []
+    candidates = sorted(_candidates(columns, starts), key=lambda found: -_net([found], rows))
     chosen: list[_HeadCandidate] = []
     best = _WORTH
     for candidate in candidates:
-        if any(candidate.path == other.path for other in chosen):
+        if any(candidate.leaf is other.leaf for other in chosen):
             continue
         if (net := _net([*chosen, candidate], rows)) > best:
             best = net
             chosen.append(candidate)
         elif not chosen:  # nor will a lesser one be worth it
             break
-    if not chosen:
-        return list(nodes), []
-    rest = {candidate.path: candidate.rest for candidate in chosen}
-
-    def without(path: str, leaf: Leaf) -> list[Node]:
-        left = rest.get(path, leaf.cells)
-        return [leaf] if path not in rest else [] if left is None else [Leaf(leaf.name, left)]
-
-    left = with_leaves(nodes, without)
-    if not any(isinstance(node, Leaf | Group) for node in left):
-        return list(nodes), []
     # Nothing is said above a row where it is what was said last.
     starts = starts.union(*(candidate.starts for candidate in chosen))
     ordered = sorted(chosen, key=lambda candidate: candidate.rest is not None)
     said = zip(*(candidate.said for candidate in ordered), strict=True)
-    return left, [",".join(parts) if at in starts else "" for at, parts in enumerate(said)]
+    lines = [",".join(parts) if at in starts else "" for at, parts in enumerate(said)]
+    return {id(one.leaf): [] if one.rest is None else [Leaf(one.leaf.name, one.rest)] for one in chosen}, lines
 
 
 def _net(chosen: Sequence[_HeadCandidate], rows: int) -> int:
@@ -145,15 +133,16 @@ def _net(chosen: Sequence[_HeadCandidate], rows: int) -> int:
     return sum(candidate.gain for candidate in chosen) - lines - _EXPLAINED
 
 
-def _candidates(nodes: Sequence[Node], breaks: set[int]) -> Iterator[_HeadCandidate]:
-    for path, leaf in leaves(nodes):
-        if "" in leaf.cells or leaf.float32 or leaf.shared:
+def _candidates(columns: Sequence[tuple[str, Leaf]], breaks: set[int]) -> Iterator[_HeadCandidate]:
+    for path, leaf in columns:
+        if "" in leaf.distinct or leaf.float32 or leaf.shared:
             continue
         if leaf.strings and path == leaf.name and (found := _headed(leaf, breaks)):
             yield found
-        if not is_asked_of_a_record(path, leaf.cells[0]) and _has_runs(leaf.cells):
+        is_few = _RUN * len(leaf.distinct) <= len(leaf.cells)
+        if is_few and _has_runs(leaf.cells) and not is_asked_of_a_record(path, leaf.cells[0]):
             said = [f"{path}={cell}" for cell in leaf.cells]
-            yield _HeadCandidate(path, said, None, _size(leaf) + len(leaf.cells), breaks | _changes(leaf.cells))
+            yield _HeadCandidate(leaf, said, None, _size(leaf) + len(leaf.cells), breaks | _changes(leaf.cells))
 
 
 def _heads(head: re.Pattern[str], column: Sequence[str]) -> list[str]:
@@ -193,14 +182,14 @@ def _headed(leaf: Leaf, breaks: set[int]) -> _HeadCandidate | None:
         return None
     rest = bares(tails)
     said = [f"{leaf.name}={start}{{}}{end}" for start in heads]
-    return _HeadCandidate(leaf.name, said, rest, _size(leaf) - sum(map(len, rest)), breaks | _changes(heads))
+    return _HeadCandidate(leaf, said, rest, _size(leaf) - sum(map(len, rest)), breaks | _changes(heads))
 
 
 def _size(leaf: Leaf) -> int:
     """Return how many characters a column has without sections: what all have in common is written once in any case."""
     if leaf.strings and (around := pattern(leaf.strings)):
         return sum(map(len, around[1]))
-    often = frozenset(legend(leaf.cells)) if leaf.strings else ()
+    often = frozenset(legend(leaf.cells, leaf.distinct)) if leaf.strings else ()
     return sum(_TAG if cell in often else len(cell) for cell in leaf.cells) if often else sum(map(len, leaf.cells))
 
 

@@ -230,13 +230,9 @@ def _beginning(least: Sliced, most: Sliced) -> Sliced:
     return least[:size]
 
 
-def legend(cells: list[str]) -> list[str]:
+def legend(cells: list[str], distinct: set[str]) -> list[str]:
     """Return the long cells of a column that recur so often that a tag may stand for them; times stay times."""
-    if (
-        len(cells) < _TAGGED_TIMES
-        or max(map(len, cells)) < _TAGGED_SIZE
-        or len(set(cells)) > len(cells) - _TAGGED_TIMES + 1
-    ):
+    if len(distinct) > len(cells) - _TAGGED_TIMES + 1 or max(map(len, distinct)) < _TAGGED_SIZE:
         return []
     counts = Counter(cells)
     often = [
@@ -294,17 +290,13 @@ def common_items(lists: Sequence[list[Any]], *, ordered: bool) -> tuple[list[Any
 
 
 def shortened(leaf: Leaf, context: TableContext) -> list[Node]:
-    """Return a column without what all its strings begin and end with, or with tags for those that recur."""
-    if leaf.strings is None:
-        return [leaf]
-    around = pattern(leaf.strings)
-    return [Leaf(leaf.name, around[1], around[0])] if around else _tagged(leaf, leaf.strings, context)
-
-
-def _tagged(leaf: Leaf, strings: list[str], context: TableContext) -> list[Node]:
-    """Return a column with tags for the sentences and the cells that recur."""
+    """Return a column of strings without what all begin and end with, or with tags for what recurs in it."""
+    strings = leaf.strings or []
+    if around := pattern(strings):
+        return [Leaf(leaf.name, around[1], around[0])]
     short, legends = in_sentences(strings, context)
-    often = legend([cell for at, cell in enumerate(leaf.cells) if at not in short] if short else leaf.cells)
+    left = [cell for at, cell in enumerate(leaf.cells) if at not in short] if short else leaf.cells
+    often = legend(left, set(left) if short else leaf.distinct)
     if not short and not often:
         return [leaf]
     new = {context.tag(cell): cell for cell in often if cell not in context.tagged}

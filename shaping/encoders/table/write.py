@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from shaping.encoders.table.arrange import columns_of
 from shaping.encoders.table.cells import BELOW, EMPTY, line
 from shaping.encoders.table.header import ALL_WITH
 from shaping.encoders.table.model import (
-    COLUMN,
     REST,
     Also,
     Constant,
@@ -33,17 +31,13 @@ SECTION, SECTIONS = "== ", "each == line holds for the rows after it, up to the 
 NO_COLUMNS = (
     "(the rows differ in nothing else)"  # a header without any name: its rows are not written, because they say nothing
 )
-_DECLARED = (Derived, Lookup, Items, Record)
-_BELOW = (Text, Record, Items)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 
 
 def write_table(label: str, table: Table, indent: int) -> list[str]:
     """Return a whole table as lines; an element holds several where something stands below a row."""
-    pad = " " * indent
-    fixed, more = _all_with(table, indent + 1)
-    above = [*more, *_declared_above(table, indent + 1), *_legends(table, indent + 1)]
-    return [f"{pad}{label}{fixed}:", *above, f"{pad}{header(table)}", *rows(table, indent)]
+    pad, laid = " " * indent, _Layout(table, indent)
+    return [f"{pad}{label}{laid.fixed}:", *laid.above, *laid.legends(), f"{pad}{laid.header}", *laid.rows()]
 
 
 def write_text(label: str, value: str, indent: int) -> str:
@@ -56,51 +50,130 @@ def write_text(label: str, value: str, indent: int) -> str:
     return f"{pad}{label}: {line(value)}"
 
 
-def header(table: Table) -> str:
-    """Return the names of the columns as they stand above the rows."""
-    return ",".join(_names(table.nodes)) or NO_COLUMNS
+class _Layout:
+    """The nodes of a table sorted by where they are written, in one walk; its rows begin after so many spaces."""
 
+    def __init__(self, table: Table, indent: int) -> None:
+        self._table, self._indent, self._pad = table, indent, " " * (indent + 1)
+        self._cells: list[list[str]] = []  # column by column
+        self._also: list[list[str]] = []  # the names and values of single rows that stand in brackets below them
+        self._but: list[list[str]] = []
+        self._below: list[list[str]] = []  # what else stands below the rows, a text a row or nothing
+        self._tags: dict[str, str] = {}
+        names, constants, _, declared = self._sort(table.nodes, "")
+        self.header = ",".join(names) or NO_COLUMNS
+        # What all rows have stands at the end of the line at hand, or on lines of its own where it is long.
+        whole = ",".join(constants)
+        self.fixed = f"{ALL_WITH}{whole}" if constants and len(whole) <= _LONG_LINE else ""
+        self.above = [] if self.fixed or not constants else _in_lines(constants, f"{self._pad}{ALL_LINE}")
+        if table.sections:
+            self.above.append(f"{self._pad}{SECTIONS}")
+        self.above += declared
 
-def rows(table: Table, indent: int) -> list[str]:
-    """Return one text a row, with what stands below it."""
-    cells = columns_of(table.nodes)
-    below = list(_below(table.nodes, (), indent + 1))
-    if not cells and not below:
-        return []
-    lines = list(map(",".join, zip(*cells, strict=True))) if cells else [EMPTY] * table.count
-    if cells and not all(cells[-1]):
-        lines = [each.rstrip(",") or EMPTY for each in lines]
-    if indent:
-        pad = " " * indent
-        lines = [pad + each for each in lines]
-    pad = " " * indent
-    above = [line and f"{pad}{SECTION}{line}" for line in table.sections] or [""] * table.count
-    if not below and not table.sections:
-        return lines
-    return ["\n".join(filter(None, parts)) for parts in zip(above, lines, *below, strict=True)]
+    def legends(self) -> list[str]:
+        """Return a line for each tag that stands in the rows and below them: all of them directly above the header."""
+        return [f"{self._pad}{tag}={cell}" for tag, cell in self._tags.items()]
 
+    def rows(self) -> list[str]:
+        """Return one text a row, with what stands below it."""
+        cells, count, pad = self._cells, self._table.count, self._pad[1:]
+        below = [*self._noted(self._also, "also"), *self._noted(self._but, "but"), *self._below]
+        if not cells and not below:
+            return []
+        lines = list(map(",".join, zip(*cells, strict=True))) if cells else [EMPTY] * count
+        if cells and not all(cells[-1]):
+            lines = [each.rstrip(",") or EMPTY for each in lines]
+        if pad:
+            lines = [pad + each for each in lines]
+        if not below and not self._table.sections:
+            return lines
+        above = [said and f"{pad}{SECTION}{said}" for said in self._table.sections] or [""] * count
+        return ["\n".join(filter(None, parts)) for parts in zip(above, lines, *below, strict=True)]
 
-def _names(nodes: Sequence[Node]) -> list[str]:
-    found: list[str] = []
-    for node in nodes:
-        if type(node) is Leaf and node.pattern:
-            found.append(f"{node.name}={node.pattern}")
-        elif isinstance(node, COLUMN):
-            found.append(node.name)
-        elif type(node) is Group:
-            found += _nested(node.name, _names(node.nodes))
-    return found
+    def _noted(self, noted: list[list[str]], word: str) -> list[list[str]]:
+        found = [texts for texts in noted if any(texts)]
+        if not found:
+            return []
+        together = [",".join(filter(None, texts)) for texts in zip(*found, strict=True)]
+        return [[text and f"{self._pad}({word} {text})" for text in together]]
 
+    def _sort(self, nodes: Sequence[Node], prefix: str) -> tuple[list[str], list[str], list[str], list[str]]:
+        """Return the names of columns, what all and what most rows have by name, and what is said before the header."""
+        names: list[str] = []
+        constants: list[str] = []
+        usual: list[str] = []
+        rounded: list[str] = []
+        packed: list[str] = []
+        declared: list[str] = []
+        for node in nodes:
+            if type(node) is Leaf:
+                names.append(f"{node.name}={node.pattern}" if node.pattern else node.name)
+                self._cells.append(node.cells)
+                if node.float32:
+                    rounded.append(prefix + node.name)
+                elif node.shared:
+                    begin = f"{self._pad}{prefix}{node.name}: all begin with {node.shared}, written {REST}"
+                    declared.append(begin)
+            elif type(node) is Constant:
+                constants.append(f"{node.name}={node.cell}")
+            elif type(node) is Group:
+                also, but = len(self._also), len(self._but)
+                said = self._sort(node.nodes, f"{prefix}{node.name}.")
+                names += _nested(node.name, said[0])
+                constants += _nested(node.name, said[1])
+                usual += _nested(node.name, said[2])
+                declared += said[3]
+                self._also[also:] = [[text and f"{node.name}{{{text}}}" for text in each] for each in self._also[also:]]
+                self._but[but:] = [[text and f"{node.name}.{text}" for text in each] for each in self._but[but:]]
+            elif type(node) is Derived:
+                declared.append(f"{self._pad}{prefix}{node.name}={node.template}")
+            elif type(node) is Usual:
+                usual.append(f"{node.name}={node.cell}")
+                self._but.append([text and f"{node.name}={text}" for text in node.rows])
+            elif type(node) is Also:
+                self._also.append(node.rows)
+            elif type(node) is Legend:
+                self._tags |= node.cells
+            elif type(node) is Packed:
+                packed.append(f"{self._pad}({node.form}: {prefix}{node.name})")
+            elif type(node) is Lookup:
+                inner = _Layout(node.table, self._indent + 2)
+                declared += self._declared(f"{prefix}{node.name}[{node.table.count}] by {node.key}", inner)
+                declared += [*inner.legends(), *inner.rows()]
+            elif isinstance(node, (Text, Record, Items)):
+                names.append(node.name)
+                self._cells.append(node.cells)
+                self._stand_below(node, prefix + node.name, declared)
+        first = [f"{self._pad}(float32, shortest digits: {','.join(rounded)})"] if rounded else []
+        first += packed
+        if usual and not prefix:
+            first.append(f"{self._pad}{USUALLY}{','.join(usual)}")
+        return names, constants, usual, first + declared
 
-def _values(nodes: Sequence[Node], kind: type[Constant | Usual]) -> list[str]:
-    """Write what all rows have (`Constant`) or what most of them have (`Usual`), by name."""
-    found: list[str] = []
-    for node in nodes:
-        if type(node) is kind:
-            found.append(f"{node.name}={node.cell}")
-        elif type(node) is Group:
-            found += _nested(node.name, _values(node.nodes, kind))
-    return found
+    def _stand_below(self, node: Text | Record | Items, label: str, declared: list[str]) -> None:
+        if isinstance(node, Text):
+            texts = [_text(node, label, value, self._pad) if value is not None else "" for value in node.values]
+            self._below.append(texts)
+            return
+        inner = _Layout(node.table, self._indent + 1)
+        self._tags |= inner._tags
+        if isinstance(node, Record):
+            declared += self._declared(label, inner)
+            rows = iter(inner.rows() or [f"{self._pad}{EMPTY}"] * node.table.count)
+            at = len(self._pad)
+            self._below.append([f"{self._pad}{label}: {next(rows)[at:]}" if one == BELOW else "" for one in node.cells])
+            return
+        declared += self._declared(f"{label}{{}}" if node.keyed else f"{label}[]", inner)
+        lines, at, found = inner.rows(), 0, []
+        for count in node.counts:
+            length = f"{{{count}}}" if node.keyed else f"[{count}]"
+            found.append("\n".join([f"{self._pad}{label}{length}:", *lines[at : at + count]]) if count else "")
+            at += count
+        self._below.append(found)
+
+    def _declared(self, label: str, inner: _Layout) -> list[str]:
+        """Return the line with the columns of a nested table, and those that belong to it."""
+        return [f"{self._pad}{label}: {inner.header}{inner.fixed}", *inner.above]
 
 
 def _nested(name: str, inner: list[str]) -> list[str]:
@@ -109,137 +182,17 @@ def _nested(name: str, inner: list[str]) -> list[str]:
     return [f"{name}{{{','.join(inner)}}}"]
 
 
-def _declared_above(table: Table, indent: int) -> list[str]:
-    said = [f"{' ' * indent}{SECTIONS}"] if table.sections else []
-    return said + _declarations(table.nodes, indent)
-
-
-def _declarations(nodes: Sequence[Node], indent: int, prefix: str = "") -> list[str]:
-    """Return a line for everything that a reader must know before the header."""
-    lines: list[str] = []
-    pad = " " * indent
-    rounded = [prefix + node.name for node in nodes if type(node) is Leaf and node.float32]
-    if rounded:
-        lines.append(f"{pad}(float32, shortest digits: {','.join(rounded)})")
-    lines += [f"{pad}({node.form}: {prefix}{node.name})" for node in nodes if type(node) is Packed]
-    if not prefix and (usually := _values(nodes, Usual)):
-        lines.append(f"{pad}{USUALLY}{','.join(usually)}")
-    for node in nodes:
-        if type(node) is Group:
-            lines += _declarations(node.nodes, indent, f"{prefix}{node.name}.")
-        elif type(node) is Leaf and node.shared:
-            lines.append(f"{pad}{prefix}{node.name}: all begin with {node.shared}, written {REST}")
-        elif isinstance(node, _DECLARED):
-            lines += _declared(node, f"{prefix}{node.name}", indent)
-    return lines
-
-
-def _declared(node: Node, path: str, indent: int) -> Iterator[str]:
-    pad = " " * indent
-    if type(node) is Derived:
-        yield f"{pad}{path}={node.template}"
-    elif type(node) is Lookup:
-        yield from _inner(f"{path}[{node.table.count}] by {node.key}", node.table, indent, indent + 2)
-        yield from _legends(node.table, indent + 2)
-        yield from rows(node.table, indent + 1)
-    elif type(node) is Items:
-        yield from _inner(f"{path}{{}}" if node.keyed else f"{path}[]", node.table, indent, indent + 1)
-    elif type(node) is Record:
-        yield from _inner(path, node.table, indent, indent + 1)
-
-
-def _inner(label: str, table: Table, indent: int, inner: int) -> Iterator[str]:
-    """Return the line with the columns of a nested table, and those that belong to it."""
-    fixed, more = _all_with(table, inner)
-    yield f"{' ' * indent}{label}: {header(table)}{fixed}"
-    yield from more
-    yield from _declared_above(table, inner)
-
-
-def _all_with(table: Table, indent: int) -> tuple[str, list[str]]:
-    """Return what all rows have, for the end of the line at hand, or on lines of their own where it is long."""
-    constants = _values(table.nodes, Constant)
-    if not constants:
-        return "", []
-    whole = ",".join(constants)
-    if len(whole) <= _LONG_LINE:
-        return f"{ALL_WITH}{whole}", []
+def _in_lines(constants: list[str], start: str) -> list[str]:
     lines: list[list[str]] = [[]]
     for constant in constants:
         if lines[-1] and len(",".join([*lines[-1], constant])) > _LONG_LINE:
             lines.append([])
         lines[-1].append(constant)
-    return "", [f"{' ' * indent}{ALL_LINE}{','.join(line)}" for line in lines]
+    return [f"{start}{','.join(line)}" for line in lines]
 
 
-def _legends(table: Table, indent: int) -> list[str]:
-    """Return a line for each tag that stands in the rows and below them: all of them directly above the header."""
-    pad = " " * indent
-    return [f"{pad}{tag}={cell}" for legend in _tags(table.nodes) for tag, cell in legend.cells.items()]
-
-
-def _tags(nodes: Sequence[Node]) -> Iterator[Legend]:
-    for node in nodes:
-        if type(node) is Legend:
-            yield node
-        elif type(node) is Group:
-            yield from _tags(node.nodes)
-        elif isinstance(node, Items | Record):
-            yield from _tags(node.table.nodes)
-
-
-def _below(nodes: Sequence[Node], path: tuple[str, ...], indent: int) -> Iterator[list[str]]:
-    """Return what stands below the rows, a text a row or nothing."""
-    pad = " " * indent
-    if not path:
-        for kind, word in ((Also, "also"), (Usual, "but")):
-            noted = [texts for texts in _noted(nodes, kind) if any(texts)]
-            together = [",".join(filter(None, texts)) for texts in zip(*noted, strict=True)]
-            if noted:
-                yield [text and f"{pad}({word} {text})" for text in together]
-    for node in nodes:
-        if type(node) is Group:
-            yield from _below(node.nodes, (*path, node.name), indent)
-        elif isinstance(node, _BELOW):
-            yield _written_below(node, ".".join((*path, node.name)), indent)
-
-
-def _noted(nodes: Sequence[Node], kind: type[Also | Usual]) -> list[list[str]]:
-    """Return the names and values of single rows that stand in brackets below them."""
-    found: list[list[str]] = []
-    for node in nodes:
-        if type(node) is Also and kind is Also:
-            found.append(node.rows)
-        elif type(node) is Usual and kind is Usual:
-            found.append([text and f"{node.name}={text}" for text in node.rows])
-        elif type(node) is Group:
-            inner = _noted(node.nodes, kind)
-            form = f"{node.name}.{{}}" if kind is Usual else f"{node.name}{{{{{{}}}}}}"
-            found += [[text and form.format(text) for text in texts] for texts in inner]
-    return found
-
-
-def _written_below(node: Text | Record | Items, label: str, indent: int) -> list[str]:
-    if isinstance(node, Text):
-        return [_text(node, label, value, indent) if value is not None else "" for value in node.values]
-    if isinstance(node, Record):
-        return _records(node, label, indent)
-    pad, lines, at, found = " " * indent, rows(node.table, indent), 0, []
-    for count in node.counts:
-        length = f"{{{count}}}" if node.keyed else f"[{count}]"
-        found.append("\n".join([f"{pad}{label}{length}:", *lines[at : at + count]]) if count else "")
-        at += count
-    return found
-
-
-def _records(node: Record, label: str, indent: int) -> list[str]:
-    pad = " " * indent
-    lines = iter(rows(node.table, indent) or [f"{pad}{EMPTY}"] * node.table.count)
-    return [f"{pad}{label}: {next(lines)[indent:]}" if cell == BELOW else "" for cell in node.cells]
-
-
-def _text(node: Text, label: str, value: str, indent: int) -> str:
+def _text(node: Text, label: str, value: str, pad: str) -> str:
     if node.as_series:
-        return f"{' ' * indent}{label}{value}"
+        return f"{pad}{label}{value}"
     named = f"{label}={node.tags[value]}" if value in node.tags else label
-    return f"{' ' * indent}{named}: {value}" if node.as_json else write_text(named, value, indent)
+    return f"{pad}{named}: {value}" if node.as_json else write_text(named, value, len(pad))
