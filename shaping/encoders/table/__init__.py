@@ -93,28 +93,25 @@ def _list(label: str, value: list[Json], context: TableContext, indent: int, nam
             return [f"{' ' * indent}{label}{found}"]
         return _rows(label, value, context, indent, names) or write_lists(label, value, indent)
     rows: list[dict[str, Json]] = value  # type: ignore[assignment]
+    if not (runs := _runs(rows) if context.repeats else []):
+        return write_table(f"{label}[{len(rows)}]", table(rows, context), indent)
     in_parts, trial = context.trial(), context.trial()
-    parts = _parts(label, rows, in_parts, indent)
-    whole = write_table(f"{label}[{len(rows)}]", table(rows, trial if parts else context), indent)
-    if not parts:
-        return whole
+    parts = [f"{' ' * indent}{label}[{len(rows)}], written as {len(runs)} lists one after the other:"]
+    for run in runs:
+        parts += _list("", run, in_parts, indent + 1) or [f"{' ' * (indent + 1)}{quoted(run)}"]
+    whole = write_table(f"{label}[{len(rows)}]", table(rows, trial), indent)
     shorter = sum(map(len, parts)) < sum(map(len, whole))
     context.take(in_parts if shorter else trial)
     return parts if shorter else whole
 
 
-def _parts(label: str, rows: list[dict[str, Json]], context: TableContext, indent: int) -> list[str]:
+def _runs(rows: list[dict[str, Json]]) -> list[list[Json]]:
     """Return records of several kinds, those of one kind after the other, as a list for each kind, or nothing."""
-    if len(rows) < _MANY or not context.repeats:
+    if len(rows) < _MANY:
         return []
     kind = next((key for key in _KINDS if key in rows[0] and all(type(row.get(key)) is str for row in rows)), None)
-    runs = [list(same) for _, same in groupby(rows, key=itemgetter(kind))] if kind else []
-    if not 2 < len(runs) <= len(rows) // 2 or not Members(rows).are_ragged(rarely=0):
-        return []
-    lines = [f"{' ' * indent}{label}[{len(rows)}], written as {len(runs)} lists one after the other:"]
-    for run in runs:
-        lines += _list("", run, context, indent + 1) or [f"{' ' * (indent + 1)}{quoted(run)}"]  # type: ignore[arg-type]
-    return lines
+    runs: list[list[Json]] = [list(same) for _, same in groupby(rows, key=itemgetter(kind))] if kind else []
+    return runs if 2 < len(runs) <= len(rows) // 2 and Members(rows).are_ragged(rarely=0) else []
 
 
 def _rows(label: str, value: list[Any], context: TableContext, indent: int, names: Sequence[str]) -> list[str]:

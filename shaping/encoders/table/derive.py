@@ -214,17 +214,16 @@ def templates(columns: Mapping[str, list[Any]], prefix: str) -> dict[str, str]:
 
     Sources are members of the same record. One is never derived itself, so that nobody has to follow two steps.
     """
-    targets = [key for key, column in columns.items() if _may_be_derived(column)]
-    if not targets:
-        return {}
-    sources = {key: texts for key, column in columns.items() if (texts := _strings(column)) is not None}
-    sizes = {key: sum(map(len, filter(None, sources[key]))) for key in targets if key in sources}
+    targets = {key: texts for key, column in columns.items() if _may_be_derived(column) and (texts := _strings(column))}
+    sizes = {key: sum(map(len, filter(None, texts))) for key, texts in targets.items()}
     derived: dict[str, str] = {}
     for key in sorted(sizes, key=sizes.__getitem__):
-        template = _template(key, sources, prefix) if sizes[key] >= _WORTH else None
+        if sizes[key] < _WORTH:
+            continue
+        sources = {other: column for other, column in columns.items() if other != key and other not in derived}
+        template = _template(targets[key], sources, prefix)
         if template and sizes[key] - len(template) - len(key) > _WORTH:
             derived[key] = template
-            sources.pop(key)
     return derived
 
 
@@ -255,20 +254,24 @@ def _strings(column: list[Any]) -> list[str | None] | None:
     return [None if value is MISSING else str(value) for value in column]
 
 
-def _template(own: str, sources: Mapping[str, list[str | None]], prefix: str) -> str | None:
+def _template(target: list[str | None], sources: Mapping[str, list[Any]], prefix: str) -> str | None:
     """Return the template of the longest source that is found everywhere alike."""
-    target = sources[own]
     present = [at for at, text in enumerate(target) if text is not None] if None in target else range(len(target))
     first, last, least = present[0], present[-1], 1 if len(present) > 2 else _SHORT
     one, other = str(target[first]), str(target[last])
     near = [
         (begin, key)
         for key, source in sources.items()
-        if (begin := source[first]) and begin in one and (end := source[last]) and end in other and key != own
+        if type(source[first]) in _TEXTS
+        and (begin := str(source[first]))
+        and begin in one
+        and type(source[last]) in _TEXTS
+        and (end := str(source[last]))
+        and end in other
     ]
     for known, key in sorted(near, key=lambda found: -len(found[0])):
-        texts, path = sources[key], prefix + key
-        if len(known) < least or len({*texts} - {None}) < 2 or name(key) != key or not is_source(path):
+        path, texts = prefix + key, _strings(sources[key])
+        if texts is None or len(known) < least or len({*texts} - {None}) < 2 or name(key) != key or not is_source(path):
             continue
         for parts in (one.split(known), one.rsplit(known, 1)):
             # The last one tells most of those apart that only seem to fit.
