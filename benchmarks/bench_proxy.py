@@ -31,7 +31,7 @@ from fastmcp.client.transports import StdioTransport
 from fastmcp.server import create_proxy
 
 from benchmarks.results import compiled_modules, markdown_table, write_section
-from shaping.cli.demo_server import issues
+from shaping.cli.demo import issues
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,22 +10,17 @@ from functools import partial
 from pathlib import Path, PurePath
 from statistics import median
 from time import perf_counter
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import track
-from rich.table import Table
 
 from shaping import Shaper
-from shaping.cli.output import CONFIG, Answer, check_profiles, columns, stopped
+from shaping.cli.output import CONFIG, Answer, check_profiles, columns, reading_progress, stopped
 from shaping.cli.payloads import SUFFIXES, Payload, read_bytes, read_payloads
 from shaping.clients import find_client
 from shaping.response import counted
 from shaping.tokens import CountingError, TokenCount, UnknownTokenizerError, counter, multipliers
 from shaping.tokens.savings import FieldCost, add_up, by_field as fields_of
-
-_NARROWEST: Final = 76  # columns
 
 PLACES = typer.Argument(
     metavar="FILE...",
@@ -70,7 +65,7 @@ def bench(
             shaper = Shaper(config, watch=False)
             check_profiles(profile or (), shaper.loaded_config.profiles)
             setup = Setup(shaper, tuple(profile or _in_order(shaper.loaded_config.profiles)), tokenizer, tool, client)
-            answer = _compared(_compare(payloads, setup), tokenizer)
+            answer = _compared(list(_compare(payloads, setup)), tokenizer)
     answer.print(as_json=program)
 
 
@@ -88,17 +83,25 @@ def _in_order(profiles: Sequence[str]) -> list[str]:
     return sorted(profiles, key=lambda name: (name == "debug", name != "minimal", name != "standard"))
 
 
-def _compare(payloads: Sequence[Payload], setup: Setup) -> list[Comparison]:
-    console = Console(stderr=True)
-    steps = track(payloads, "measuring", console=console, transient=True, disable=not console.is_terminal)
-    return [compare(payload, setup) for payload in steps]
+def _compare(payloads: Sequence[Payload], setup: Setup) -> Iterator[Comparison]:
+    with reading_progress() as progress:
+        for done, payload in enumerate(payloads):
+            progress("measuring", done, len(payloads))
+            yield compare(payload, setup)
 
 
 def _compared(comparisons: Sequence[Comparison], tokenizer: str) -> Answer:
     whole = total(comparisons)
     told = [_told(comparison) for comparison in comparisons]
     data = {"tokenizer": tokenizer, "payloads": told, "total": _told(whole)}
-    return Answer(data, _lines(comparison_table([*comparisons, whole])))
+    rows: list[tuple[str, ...]] = [("payload", "as sent", "compact", "profile", "shaped", "saved", "ms")]
+    for comparison in (*comparisons, whole):
+        first = (Path(comparison.name).name, f"{comparison.raw:,}", f"{comparison.compact:,}")
+        for cost in comparison.costs:
+            numbers = (f"{cost.tokens:,}", f"{cost.saved(comparison.raw):.1f}%", f"{cost.milliseconds:.1f}")
+            rows.append((*first, cost.profile, *numbers))
+            first = ("", "", "")
+    return Answer(data, ["tokens", *columns(rows, {1, 2, 4, 5, 6})])
 
 
 def _told(comparison: Comparison) -> dict[str, Any]:
@@ -110,41 +113,14 @@ def _told(comparison: Comparison) -> dict[str, Any]:
     return {"name": comparison.name, "raw": comparison.raw, "compact": comparison.compact, "profiles": costs}
 
 
-def comparison_table(comparisons: Sequence[Comparison]) -> Table:
-    """Lay comparisons out for people, a line a profile."""
-    table = Table("payload", title="tokens", title_justify="left")
-    for head in ("as sent", "compact", "profile", "shaped", "saved", "ms"):
-        table.add_column(head, justify="left" if head == "profile" else "right", no_wrap=True)
-    for comparison in comparisons:
-        first = (Path(comparison.name).name, f"{comparison.raw:,}", f"{comparison.compact:,}")
-        for number, cost in enumerate(comparison.costs):
-            numbers = (f"{cost.tokens:,}", f"{cost.saved(comparison.raw):.1f}%", f"{cost.milliseconds:.1f}")
-            table.add_row(*(("", "", "") if number else first), cost.profile, *numbers)
-        if len(comparison.costs) > 1 or comparison is comparisons[-2]:
-            table.add_section()
-    return table
-
-
 def _fields(costs: Sequence[FieldCost], top: int) -> Answer:
     whole = sum(cost.tokens for cost in costs)
-    table = Table("field", title="tokens of the compact JSON", title_justify="left")
-    table.add_column("tokens", justify="right")
-    table.add_column("share", justify="right")
-    rest = costs[top:]
-    rows = [(cost.path, cost.tokens) for cost in costs[:top]]
-    rows += [(counted(len(rest), "more field"), sum(cost.tokens for cost in rest))] if rest else []
-    for name, tokens in (*rows, ("total", whole)):
-        table.add_row(name, f"{tokens:,}", f"{100 * tokens / (whole or 1):.1f}%")
-    return Answer({"fields": [asdict(cost) for cost in costs], "total": whole}, _lines(table))
-
-
-def _lines(table: Table) -> Iterator[str]:
-    console = Console()
-    # Numbers that a narrow terminal breaks over lines can be read; numbers that are cut cannot.
-    console.width = max(console.width, _NARROWEST)
-    with console.capture() as written:
-        console.print(table)
-    yield written.get().removesuffix("\n")
+    shown = [(cost.path, cost.tokens) for cost in costs[:top]]
+    if rest := costs[top:]:
+        shown.append((counted(len(rest), "more field"), sum(cost.tokens for cost in rest)))
+    rows = [(name, f"{tokens:,}", f"{100 * tokens / (whole or 1):.1f}%") for name, tokens in (*shown, ("total", whole))]
+    lines = ["tokens of the compact JSON", *columns([("field", "tokens", "share"), *rows], {1, 2})]
+    return Answer({"fields": [asdict(cost) for cost in costs], "total": whole}, lines)
 
 
 _RUNS = 3

@@ -1,4 +1,7 @@
-"""`shaping demo`: a real server behind the proxy, the same call raw and under each profile, and what was left out."""
+"""`shaping demo`: a real server behind the proxy, the same call raw and under each profile, and what was left out.
+
+Run as a module it is that server: issues as an issue tracker's API gives them, made up and the same every time.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
 
 from shaping.cli.output import Answer, need_posix, stopped
 from shaping.cli.proxy import need_extra, quiet_logs
@@ -16,10 +21,13 @@ from shaping.clients.wrap import started
 from shaping.proxy.router import Requester, RequestError
 from shaping.proxy.upstream import ServerUnavailableError
 from shaping.response import cut_end
-from shaping.settings.files import bundled_path
+from shaping.settings.files import bundled, bundled_path
 from shaping.tokens import exact
 
-SERVER: Final = [sys.executable, "-P", "-m", "shaping.cli.demo_server"]  # -P: nothing is imported from the working tree
+if TYPE_CHECKING:
+    from fastmcp import FastMCP
+
+SERVER: Final = [sys.executable, "-P", "-m", "shaping.cli.demo"]  # -P: nothing is imported from the working tree
 PROXY: Final = [sys.executable, "-P", "-m", "shaping", "proxy", "--"]
 PROFILES: Final = {"minimal": "the default", "standard": "keeps every link and id", "debug": "keeps everything"}
 _RAW_LINES, _SHOWN_LINES = 5, 14
@@ -112,3 +120,27 @@ def _report(raw: MeasuredText, shaped: list[MeasuredText], expanded: str, counte
     yield from ("", "Counting needs no reading. The model asks", "", f"  {_QUERY}", "", "and gets", "")
     yield from (f"  {line}" for line in counted.strip().splitlines())
     yield from ("", _NEXT_STEPS)
+
+
+def issues(count: int = 12) -> list[dict[str, Any]]:
+    """List made-up issues, as wordy as real ones; there are twelve."""
+    found: list[dict[str, Any]] = orjson.loads(bundled("config", "demo.json"))
+    return found[:count]
+
+
+def make_server() -> FastMCP[Any]:
+    """Make a server with one tool."""
+    from fastmcp import FastMCP  # noqa: PLC0415 (an extra)
+
+    server: FastMCP[Any] = FastMCP("forge")
+
+    @server.tool
+    def list_issues(count: int = 12) -> dict[str, Any]:
+        """List the repository's issues, newest first."""
+        return {"total_count": count, "incomplete_results": False, "items": issues(count)}
+
+    return server
+
+
+if __name__ == "__main__":
+    make_server().run(show_banner=False, log_level="CRITICAL")

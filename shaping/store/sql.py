@@ -24,13 +24,14 @@ _ROWS: Final = 1_000
 _BYTES: Final = 4_000_000  # characters of all values of an answer together
 _STEPS: Final = 1_000  # of SQLite's virtual machine, between two looks at the clock
 _ALLOWED: Final = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE})
-# Functions that compute something from their arguments and touch nothing else; random ones would make answers differ.
+# Functions that compute something from their arguments and touch nothing else; random ones would make answers differ,
+# and printf, format and json_group_array make texts without a bound.
 _FUNCTIONS: Final = """
-    abs avg char coalesce concat concat_ws count cume_dist date datetime dense_rank first_value format glob
-    group_concat hex if ifnull iif instr json json_array json_array_length json_each json_extract json_group_array
+    abs avg char coalesce concat concat_ws count cume_dist date datetime dense_rank first_value glob
+    group_concat hex if ifnull iif instr json json_array json_array_length json_each json_extract
     json_object json_quote json_tree json_type json_valid julianday lag last_value lead length
     like likelihood likely lower ltrim max median min nth_value ntile nullif octet_length percent_rank percentile
-    printf quote rank regexp replace round row_number rtrim sign strftime string_agg substr substring sum time
+    quote rank regexp replace round row_number rtrim sign strftime string_agg substr substring sum time
     timediff total trim typeof unicode unixepoch unlikely upper acos acosh asin asinh atan atan2 atanh ceil
     ceiling cos cosh degrees exp floor ln log log10 log2 mod pi pow power radians sin sinh sqrt tan tanh trunc ->>
     ->

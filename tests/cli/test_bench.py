@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -74,16 +75,8 @@ def test_a_results_client_decides_what_it_costs(folder: Path) -> None:
 def test_people_see_a_table_with_a_total(folder: Path) -> None:
     lines = run(str(folder), "--table", "--profile", "minimal").stdout.splitlines()
     assert lines[0].strip() == "tokens"
-    assert [head.strip() for head in lines[2].strip("┃").split("┃")] == [
-        "payload",
-        "as sent",
-        "compact",
-        "profile",
-        "shaped",
-        "saved",
-        "ms",
-    ]
-    assert "total" in lines[-2]
+    assert re.split("  +", lines[1]) == ["payload", "as sent", "compact", "profile", "shaped", "saved", "ms"]
+    assert lines[-1].startswith("total")
 
 
 def test_fields_add_up_to_the_compact_total(folder: Path) -> None:
@@ -94,8 +87,8 @@ def test_fields_add_up_to_the_compact_total(folder: Path) -> None:
 
 def test_people_see_the_dearest_fields_and_the_rest_as_one(folder: Path) -> None:
     lines = run(str(folder / "issues.json"), "--by-field", "--top", "2", "--table").stdout.splitlines()
-    assert "[].body" in lines[4]
-    assert [line.split("│")[1].strip() for line in lines[-3:-1]] == ["15 more fields", "total"]
+    assert "[].body" in lines[2]
+    assert [line.partition("  ")[0] for line in lines[-2:]] == ["15 more fields", "total"]
 
 
 def test_all_fields_are_shown_where_they_fit(folder: Path) -> None:

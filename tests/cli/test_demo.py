@@ -6,7 +6,7 @@ import pytest
 from fastmcp import Client
 
 from shaping.cli.app import build
-from shaping.cli.demo_server import issues, make_server
+from shaping.cli.demo import issues, make_server
 
 
 def test_the_demo_shows_one_call_direct_and_under_each_profile(capfd: pytest.CaptureFixture[str]) -> None:

@@ -335,7 +335,7 @@ def test_codex_keeps_its_servers_in_toml(tmp_path: Path) -> None:
 
 
 def test_a_server_that_does_not_work_behind_the_proxy_is_left_with_the_reason(file: Path) -> None:
-    server = [sys.executable, "-m", "shaping.cli.demo_server"]
+    server = [sys.executable, "-m", "shaping.cli.demo"]
     broken = [sys.executable, "-c", "raise SystemExit('no license')"]
     listed = {name: {"command": words[0], "args": words[1:]} for name, words in (("good", server), ("bad", broken))}
     file.write_text(json.dumps({"mcpServers": listed}))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from shaping import tokens
-from shaping.cli.demo_server import issues
+from shaping.cli.demo import issues
 from shaping.clients import find_client
 from shaping.mcp import result as module
 from shaping.mcp.result import shape_result
