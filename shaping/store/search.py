@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
 
 from shaping.errors import ToolError
 from shaping.paths import join
-from shaping.store.functions import TooLargeError, compile_pattern
+
+if TYPE_CHECKING:
+    import regex
 
 _SHOWN: Final = 20
 _AROUND: Final = 2  # lines of context on each side
 _VALUE: Final = 160  # characters shown of a long value, around the hit
 _SECONDS: Final = 2.0
+_PATTERN, _REPEATS = 1_000, 10_000  # characters of a pattern, and what its counted repetitions multiply to
+_REPEATED: Final = re.compile(r"\{(?:\d*,)?(\d+),?\}")
+
+
+class TooLargeError(Exception):
+    """A query or a search was asked for more than it may make."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +141,13 @@ def _around(text: str, start: int, stop: int) -> str:
     room = max(_VALUE - (stop - start), 0) // 2
     low, high = max(start - room, 0), min(stop + room, start + _VALUE, len(text))
     return f"{'…' if low else ''}{text[low:high]}{'…' if high < len(text) else ''}"
+
+
+def compile_pattern(pattern: str) -> regex.Pattern[str]:
+    """Compile a regular expression; repetitions that would take much memory are refused."""
+    import regex  # noqa: PLC0415 (40 ms, for the few queries that use it)
+
+    counts = [int(number) for number in _REPEATED.findall(pattern)]
+    if len(pattern) > _PATTERN or prod(max(count, 1) for count in counts) > _REPEATS:
+        raise TooLargeError
+    return regex.compile(pattern)

@@ -5,21 +5,23 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice, zip_longest
 from typing import Any, Final
 
 from shaping.errors import ToolError
 from shaping.response import counted, cut_end, did_you_mean, nearest
-from shaping.store.functions import add_functions
+from shaping.store.search import TooLargeError, compile_pattern
 from shaping.store.tables import SqlTable, find_tables, load, quote, text_among_numbers
 
 SCHEMA: Final = "schema"  # asked for instead of a query, it gives tables and columns
 
 _SECONDS: Final = 2.0
+_PATTERN_SECONDS: Final = 0.2
+_DISTINCT: Final = 1_000  # different characters that trim takes away
 _ROWS: Final = 1_000
 _BYTES: Final = 4_000_000  # characters of all values of an answer together
 _STEPS: Final = 1_000  # of SQLite's virtual machine, between two looks at the clock
@@ -97,7 +99,7 @@ class Database:
         self._connection.execute("COMMIT")
         self._limit_values()
         self._deadline = 0.0
-        add_functions(self._connection, lambda: self._deadline)
+        _add_functions(self._connection, lambda: self._deadline)
         # From here on nothing can be written: tables are complete before anybody asks.
         self._connection.set_authorizer(self._authorize)
 
@@ -333,4 +335,39 @@ def _plain(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else value
 
 
-__all__ = ["SCHEMA", "Database", "Rows"]
+def _add_functions(connection: sqlite3.Connection, deadline: Callable[[], float]) -> None:
+    """Put our own in the place of SQLite's, for which searching in a long text is quadratic."""
+
+    def timely(function: Callable[..., Any]) -> Callable[..., Any]:
+        def checked(*arguments: Any) -> Any:
+            if time.monotonic() > deadline():
+                raise TimeoutError
+            return None if None in arguments else function(*map(_text, arguments))
+
+        return checked
+
+    trims = {"trim": str.strip, "ltrim": str.lstrip, "rtrim": str.rstrip}
+    functions: dict[tuple[str, int], Callable[..., Any]] = {
+        ("regexp", 2): _regexp,
+        ("instr", 2): lambda text, wanted: text.find(wanted) + 1,
+        ("replace", 3): lambda text, old, new: text.replace(old, new) if old else text,
+        **{(name, count): partial(_trim, strip) for name, strip in trims.items() for count in (1, 2)},
+    }
+    for (name, count), function in functions.items():
+        connection.create_function(name, count, timely(function), deterministic=True)
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _trim(strip: Callable[[str, str], str], text: str, characters: str = " ") -> str:
+    distinct = "".join(set(characters))
+    if len(distinct) > _DISTINCT:
+        raise TooLargeError
+    return strip(text, distinct)
+
+
+def _regexp(pattern: str, text: str) -> bool:
+    """Match as SQLite's REGEXP operator does: anywhere in the text."""
+    return compile_pattern(pattern).search(text, timeout=_PATTERN_SECONDS) is not None

@@ -389,15 +389,3 @@ def _cell(value: Any) -> Any:
     if kind in _SCALARS:
         return value
     return int(value) if kind is bool else to_json(value).decode()
-
-
-__all__ = [
-    "Column",
-    "SqlTable",
-    "TextAmongNumbers",
-    "describe_tables",
-    "find_tables",
-    "load",
-    "quote",
-    "text_among_numbers",
-]

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shaping.cli.proxy import ServersError, address_of, headers_of, listed_servers, url_server
 from shaping.clients.wrap import wrap
 from shaping.proxy.child import Child, command_server
-from shaping.proxy.configured import ServersError, address_of, headers_of, listed_servers, url_server
 from shaping.proxy.remote import ServerSentEvents, StreamableHttp, bare_address
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shaping.proxy.configured import url_server
+from shaping.cli.proxy import url_server
 from shaping.proxy.remote import remote_transport
 
 if TYPE_CHECKING:

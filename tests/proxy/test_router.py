@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
+from shaping.cli.proxy import combined_server, listed_servers
 from shaping.proxy.child import command_server
-from shaping.proxy.configured import combined_server, listed_servers
 from shaping.proxy.messages import write
 from shaping.proxy.router import Router
 

@@ -15,7 +15,7 @@ import pytest
 from fastmcp.client.auth.oauth import ClientNotFoundError
 from mcp.shared.auth import OAuthToken
 
-from shaping.proxy.configured import url_server
+from shaping.cli.proxy import url_server
 from shaping.proxy.sign_in import SignIn, _port, sign_in, token_directory
 
 if TYPE_CHECKING:
