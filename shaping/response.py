@@ -109,8 +109,7 @@ class Facts:
     expandable: bool = False  # whether the reader has a way to ask for what was left out
 
 
-@dataclass(frozen=True, slots=True)
-class CallContext:
+class CallContext(NamedTuple):
     """What the caller knows about one call and the value does not say."""
 
     error: ErrorDetail | None = None

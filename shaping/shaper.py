@@ -273,14 +273,14 @@ def _read(value: Any, plan: Plan, call: CallContext) -> Reading:
         came = value
         value, plan = envelope_in(came, plan)
         if value is not came:  # the JSON that was read is no longer that of the value
-            call = replace(call, compact_json=None)
+            call = call._replace(compact_json=None)
     if isinstance(value, Envelope):
         # A tool that answers with an envelope of its own has said what the data is, and whether the call failed.
         source = call.source or clean_envelope(value, plan)
-        call = replace(call, error=call.error or source.error, source=source)
+        call = call._replace(error=call.error or source.error, source=source)
         value = value.data
     if type(value) is str and call.page is None and (parsed := data_in(value, plan)) is not None:
-        call, value = replace(call, text_before=call.text_before or partial(str, value)), parsed.value
+        call, value = call._replace(text_before=call.text_before or partial(str, value)), parsed.value
         plan, is_log = for_rows(plan, parsed), plan.fields is None and _is_log(parsed)
     return Reading(value, plan, clean_call(call, plan), is_log)
 

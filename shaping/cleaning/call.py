@@ -38,8 +38,7 @@ def clean_call(call: CallContext, plan: Plan) -> CallContext:
     else:
         error = None if call.error is None else clean_error(call.error, plan)
     hints = [without_private_and_secrets(dict(hint), _anywhere(plan)) for hint in call.upgrade_hints]
-    return replace(
-        call,
+    return call._replace(
         error=error,
         source=source,
         warnings=limit_warnings(call.warnings, plan),

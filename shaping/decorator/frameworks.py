@@ -10,6 +10,7 @@ import orjson
 
 from shaping.cleaning import log_fault
 from shaping.errors import ToolError
+from shaping.paths.filter import PLAIN
 from shaping.response import TOOL_WARNING, CallContext, Shaped, required
 from shaping.settings.context import note
 from shaping.values.opening import is_data
@@ -51,9 +52,10 @@ def is_control_flow(error: Exception) -> bool:
 def is_foreign(result: Any) -> bool:
     """Return whether a result is, or is a list with, an object that only an agent framework can read, or a picture."""
     kinds = {type(result)}
-    if isinstance(result, list | tuple) and len(result) <= _MOST:
+    if isinstance(result, (list, tuple)) and len(result) <= _MOST:
         kinds.update(map(type, result))
-    known = next((kind for kind in kinds if _is_of_agents(kind) or kind.__module__.startswith(_OBJECTS)), None)
+    others = kinds - PLAIN
+    known = next((kind for kind in others if _is_of_agents(kind) or kind.__module__.startswith(_OBJECTS)), None)
     if known is None and not _is_of_strands(result):
         return False
     return _passes(known or type(result))
@@ -221,7 +223,7 @@ def _is_kind(kind: Any) -> bool:
 
 
 def _is_content(value: Any) -> bool:
-    if isinstance(value, list | tuple) and len(value) <= _MOST:
+    if isinstance(value, (list, tuple)) and len(value) <= _MOST:
         return any(_is_kind(type(item)) for item in value)
     return _is_kind(type(value))
 

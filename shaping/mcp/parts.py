@@ -55,6 +55,9 @@ BOTH = ChosenChannels(text=True, structured=True, schema=True)
 STRUCTURED = ChosenChannels(text=False, structured=True, schema=True)
 
 
+_NO_CALL = CallContext()
+
+
 def decide(setting: Channels, client: KnownClient, *, typed: bool = False, relay: bool = False) -> ChosenChannels:
     """Choose the channels for a client; `typed` tools keep their schema, and so their structured content, always.
 
@@ -101,7 +104,7 @@ class ResultContext:
     arguments: frozenset[str] = frozenset()
     tools: Collection[str] = ()
     expand_name: str = "shaping_expand"
-    call: CallContext = field(default_factory=CallContext)
+    call: CallContext = _NO_CALL
 
 
 def unlisted_entry(
@@ -493,8 +496,7 @@ def _shape_each(
         shaper.shape_by(
             _plan_for(part, context.plan, budget),
             part.value,
-            replace(
-                context.call if index == 0 else CallContext(owner=context.call.owner),
+            (context.call if index == 0 else CallContext(owner=context.call.owner))._replace(
                 text_before=partial(_text_before, result, data, part, context.client),
                 arguments=context.arguments,
                 compact_json=part.compact_json,

@@ -100,7 +100,7 @@ def shape_result(
     plan, warnings = shaper.choose(tool, surface="mcp", profile=profile, default_profile=default_profile)
     known = find_client(client)
     entry = unlisted_entry(plan, known, channels=channels, schema=schema, relay=relay)
-    call = replace(call, warnings=(*call.warnings, *warnings))
+    call = call._replace(warnings=(*call.warnings, *warnings))
     return shape_call(shaper, result, ResultContext(tool, plan, entry, known, call=call)).wire
 
 
@@ -281,14 +281,17 @@ def _stands_apart(result: Mapping[str, Any], data: ResultData) -> bool:
 
 
 def _says_shaped(result: Mapping[str, Any], context: ResultContext) -> bool:
-    """Return whether another `shaping` says that it wrote this result, and only its text goes out."""
+    """Return whether another `shaping` says that it wrote this result, and nothing that it says would be lost."""
     mark = (result.get("_meta") or {}).get(META_KEY)
-    as_text = not (context.entry.channels.structured or context.entry.whole_structure)
-    return as_text and isinstance(mark, dict) and not mark.get(_APART)
+    return isinstance(mark, dict) and not (mark.get(_APART) and not _sends_structure(context))
+
+
+def _sends_structure(context: ResultContext) -> bool:
+    return context.entry.channels.structured or context.entry.whole_structure
 
 
 def _shaped_before(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
-    """Send the text of a result that another `shaping` wrote as it is, redacted, where nothing else is to be done.
+    """Send a result that another `shaping` wrote as it is, redacted, where nothing else is to be done.
 
     Else its data is shaped, and what the other one says of it stays whole before it. Anybody can say that a result is
     shaped: it switches off no more than the saving.
@@ -303,15 +306,28 @@ def _shaped_before(shaper: Shaper, result: Mapping[str, Any], context: ResultCon
         data = data["result"] if data.keys() == {"result"} else data
     meta = {name: value for name, value in (result.get("_meta") or {}).items() if name != "fastmcp"}
     alone = {**{name: value for name, value in result.items() if name != "structuredContent"}, "_meta": meta}
-    in_form = plan.dialect == "none" or (isinstance(data, dict) and recognise(data) == plan.dialect)
-    if in_form and texts and not (plan.closed or plan.fields or plan.max_items or plan.max_string):
-        sent = redact_whole(alone, plan)
-        fits = plan.max_tokens is None or count(context.client.shown(sent)) <= plan.max_tokens
-        if fits and unshaped_structure(data, plan) == data:
-            return ShapedResult(sent)
+    if _sends_structure(context):
+        keeps_text = context.entry.channels.text or not isinstance(data, dict | list)
+        kept = result if keeps_text else {**result, "content": [block for block in blocks if not is_text(block)]}
+        sent = redact_whole(kept, plan)
+        done = _asks_no_more(data, sent, context) and not _misfit(sent, context)
+        return ShapedResult(sent) if done else _success(shaper, result, context)
+    sent = redact_whole(alone, plan)
+    if texts and _asks_no_more(data, sent, context) and unshaped_structure(data, plan) == data:
+        return ShapedResult(sent)
     written = ["\n".join(said), *(rest if data is None else [write_json(data).decode()])]
     content = [{"type": "text", "text": text} for text in written if text]
     return _success(shaper, {**alone, "content": [*content, *(one for one in blocks if not is_text(one))]}, context)
+
+
+def _asks_no_more(data: Any, sent: Mapping[str, Any], context: ResultContext) -> bool:
+    """Return whether the config leaves nothing to do to a result that another `shaping` wrote, but to redact it."""
+    plan = context.plan
+    in_form = plan.dialect == "none" or (isinstance(data, dict) and recognise(data) == plan.dialect)
+    if not in_form or plan.closed or plan.fields or plan.max_items or plan.max_string:
+        return False
+    texts = [context.client.shown(sent), write_json(sent.get("structuredContent")).decode()]
+    return plan.max_tokens is None or all(count(text) <= plan.max_tokens for text in texts)
 
 
 def _without_data(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
@@ -381,7 +397,7 @@ def _write_error(
     coded = _is_json(words)
     told = limit_error(error if coded else error.model_copy(update={"message": words}), plan)
     if plan.dialect != "none" or not shaped:
-        shaped = [shaper.shape_by(plan, None, replace(context.call, error=told))]
+        shaped = [shaper.shape_by(plan, None, context.call._replace(error=told))]
     if plan.dialect != "none":
         text = shaped[0].text
     elif plan.debug or "error" in plan.envelope:
@@ -552,7 +568,7 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     """
     mismatch = Warned("SCHEMA_MISMATCH", "the shaped data did not match the advertised schema; this is unfiltered")
     logger.warning("%r: %s", context.tool, mismatch.message)
-    call = replace(context.call, if_none_match=None, warnings=(*context.call.warnings, mismatch))
+    call = context.call._replace(if_none_match=None, warnings=(*context.call.warnings, mismatch))
     plan = protecting_plan(context.plan)
 
     def attempt(plan: Plan) -> tuple[dict[str, Any], list[Shaped]]:

@@ -176,16 +176,19 @@ class MCPShaper:
         return self.relay and entry is not None and entry.wire.get("description") == EXPAND_TOOL["description"]
 
     def is_expand(self, session: Session, name: str, arguments: Any) -> bool:
-        """Return whether a call is of our own tool."""
+        """Return whether a call is of our own tool; where a server behind a proxy has the same one, the store tells."""
         if not self.is_on or not self.expandable or name != session.expand_name:
             return False
         if name not in session.tools:
             return True
-        with contextlib.suppress(ToolError):
+        if not self._is_expand_listed(session):
+            return False
+        try:
             ref = arguments.get("ref") if isinstance(arguments, dict) else None
             recall(self.shaper.keeper("mcp"), ref, owner=session.owner)
-            return self._is_expand_listed(session)
-        return False
+        except ToolError:
+            return False
+        return True
 
     def _tool_entry(self, session: Session, tool: Mapping[str, Any]) -> ToolEntry | None:
         """Return a tool as this session knows it, decided now where it has not been listed yet."""

@@ -110,7 +110,7 @@ def _no_text(_: Fitted) -> str:
     return ""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(eq=False, repr=False)  # not frozen: that takes as long as wrapping a small answer
 class Presented(Shaped):
     """One way to present a response: all of its data or a cut of it, and everything that follows from that."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -37,7 +37,7 @@ def about_pages(plan: Plan, fields: FieldPlan | None, call: CallContext) -> dict
     """Write down by which choices a response was shaped."""
     paths = None if fields is None else (fields.include, fields.exclude, dict(fields.rename))
     said = {name: getattr(plan, name) for name in _AS_THEY_ARE} | {"as_text": not plan.parse}
-    said |= {"fields": paths, "prune": asdict(plan.empties), "arguments": sorted(call.arguments)}
+    said |= {"fields": paths, "prune": plan.empties, "arguments": sorted(call.arguments)}
     return {"plan": orjson.dumps(said).decode()}
 
 

@@ -46,7 +46,7 @@ _ENTRY = '{"path":"**","count":2,"reason":"null"},'  # of an envelope that lists
 _LINE_BREAK = 2  # tokens, where a closing bracket no longer ends the text
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Original:
     """What one response was made from; each property is worked out once, however often a budget is tried."""
 

@@ -229,7 +229,9 @@ class Relay:
             return
         self._announce(mcp_shaper, session)
         name = str(message.params.get("name", ""))
-        if mcp_shaper.is_expand(session, name, message.params.get("arguments")):
+        arguments = message.params.get("arguments")
+        # Whose ref it is may have to be looked up in a store, which other clients do not wait for.
+        if name == session.expand_name and await asyncio.to_thread(mcp_shaper.is_expand, session, name, arguments):
             self._running.start(self._expand(message, mcp_shaper, session))
             return
         server = self.upstream.server_of(name)

@@ -105,7 +105,7 @@ def _rules_for_json(written: bytes) -> Ruleset:
     """Look at the texts of written JSON with and without their escapes, in parts that overlap where it is large."""
     found: set[Rule] = set()
     is_apart = False
-    apart = _NAME_APART if any(b'"%b":' % name.encode() in written for name in _NAMED) else _NAME_IN_LIST
+    apart = _NAME_APART if b'"value":' in written or b'"Value":' in written else _NAME_IN_LIST
     for start in range(0, len(written), _PART):
         text = written[start : start + _PART + _OVERLAP].decode("utf-8", "replace")
         escaped = "\\" in text or "%" in text or "&" in text or not text.isascii()

@@ -88,6 +88,27 @@ async def test_an_answer_goes_out_as_the_server_wrote_it_and_its_ref_is_answered
     assert "issues/9" in back
 
 
+@pytest.mark.parametrize("choice", [{"typed": True}, {"channels": "both"}, {"channels": "structured"}])
+async def test_a_structure_goes_out_as_the_server_wrote_it_too(chain: Chain, choice: Any) -> None:
+    async with chain.client({}) as client:
+        alone = await call(client)
+    async with chain.client({}, {"global": choice}) as client:
+        result = await call(client)
+    written, received = (json.loads(without_refs(json.dumps(one["structuredContent"]))) for one in (alone, result))
+    texts = [] if choice == {"channels": "structured"} else [block["text"] for block in alone["content"]]
+    assert received == written
+    assert "left out" in received["_shaping"]
+    assert [without_refs(block["text"]) for block in result["content"]] == list(map(without_refs, texts))
+
+
+async def test_what_the_proxy_holds_back_is_taken_out_of_the_structure_too(chain: Chain) -> None:
+    outer = {"tool_overrides": {"list_issues": {"private": ["**.login"], "typed": True}}}
+    async with chain.client({}, outer) as client:
+        result = await call(client)
+    assert "user3" not in json.dumps(result)
+    assert "Widget 9 squeaks" in json.dumps(result["structuredContent"])
+
+
 async def test_a_smaller_budget_of_the_proxy_leaves_what_the_server_says_whole(chain: Chain) -> None:
     larger = {"tool_overrides": {"list_issues": {"max_tokens": 300}}}
     async with chain.client(larger) as client:

@@ -17,7 +17,7 @@ _API_HOST = re.compile(r"\w+://(?:[^/]*\.)?api\b", re.IGNORECASE)
 _API_PATH = re.compile(rf"/(?:{API_SEGMENTS})(?:/|$)", re.IGNORECASE)
 _API_LABEL = re.compile(r"(?<=\w)-?api(?=\.)")  # of a host: basecampapi.com
 _HOST = re.compile(r"\w+://([^/]+)")
-_TEMPLATE = re.compile(r"\{|[/=]%[a-z_]{3,}%")  # has a place to be filled in
+_FILLED_IN = re.compile(r"[/=]%[a-z_]{3,}%")
 _API_STARTS: tuple[str, ...] = ("https://api.", "http://api.")
 _SEGMENT = re.compile(r"[^/?#&=]+")
 FEW = 240  # characters
@@ -52,11 +52,18 @@ def _best(pages: list[str], records: Records) -> str:
     best, first = min(pages, key=_rank), records.sample[0]
     host = _host(first.get(best))
     site = _API_LABEL.sub("", host)
-    return min((key for key in pages if _host(first.get(key)) == site != host), key=_rank, default=best)
+    if site == host:
+        return best
+    return min((key for key in pages if _host(first.get(key)) == site), key=_rank, default=best)
 
 
 def _host(link: Json) -> str:
     return found[1] if type(link) is str and (found := _HOST.match(link)) else ""
+
+
+def _is_template(link: str) -> bool:
+    """Return whether a link has a place to be filled in."""
+    return "{" in link or ("%" in link and _FILLED_IN.search(link) is not None)
 
 
 def _is_of_a_record(key: str) -> bool:
@@ -74,7 +81,7 @@ def has_page(records: Records) -> bool:
 def is_page(name: str, link: str) -> bool:
     """Whether a link by this name is for a person."""
     said = meaning(name)
-    plain = is_link(link) and not _TEMPLATE.search(link) and not (said.picture or said.self_link or said.plumbing)
+    plain = is_link(link) and not _is_template(link) and not (said.picture or said.self_link or said.plumbing)
     return plain and not _apis({name: link})
 
 
@@ -114,7 +121,7 @@ def _judged(found: list[str], records: Records, others: int) -> tuple[set[str], 
     """Return the links that only a program would follow, and those that begin with `http`."""
     firsts = _firsts(found, records)
     noise = {key for key in found if meaning(key).picture}
-    noise |= {key for key, link in firsts.items() if _TEMPLATE.search(link) or (others > 1 and meaning(key).self_link)}
+    noise |= {key for key, link in firsts.items() if _is_template(link) or (others > 1 and meaning(key).self_link)}
     if others > 1:
         apis = _apis({key: link for key, link in firsts.items() if key not in noise and meaning(key).hypermedia})
         noise.update(apis if len(records.members("link")) > 1 else [key for key in apis if _derived(key, records)])
