@@ -403,11 +403,11 @@ def shape_parts(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     shaped = _shape_each(shaper, result, data, context, budget if len(data.parts) == 1 else None)
     # One part alone was cut to the budget already.
     if budget is not None and len(shaped) > 1:
-        whole, limit = "\n".join(one.text for one in shaped), budget - len(shaped)
-        exact, even = counter(context.plan.tokenizer).exact, budget // len(shaped)
+        whole, limit = "\n".join(one.text for one in shaped), budget - len(shaped)  # a line end behind each
+        exact, even = counter(context.plan.tokenizer).exact, limit // len(shaped)
         if upper_bound(whole) > limit and count_near(whole, limit, exact) > limit:
             costs = [_cost(one, even, exact) for one in shaped]
-            cut = zip(shaped, costs, shares(costs, budget), strict=True)
+            cut = zip(shaped, costs, shares(costs, limit), strict=True)
             shaped = [
                 one if cost <= min(share, even) and not one.call.as_json else one.within(share)
                 for one, cost, share in cut

@@ -442,6 +442,14 @@ def test_several_blocks_share_one_budget() -> None:
     assert sum(len(block["text"]) for block in shaped["content"]) < 900
 
 
+@pytest.mark.parametrize("budget", [64, 72, 112, 142])
+def test_blocks_share_their_budget_with_the_line_ends_between_them(budget: int) -> None:
+    shaper = Shaper({"global": {"max_tokens": budget, "channels": "text"}})
+    records = [{"n": n, "w": "x" * (n % 3)} for n in range(99)]
+    shaped = shape_result(shaper, {"content": [text("one line of prose"), text(json.dumps(records))]}, tool="t")
+    assert tokens.exact("\n".join(block["text"] for block in shaped["content"])) <= budget
+
+
 SCALARS = st.none() | st.booleans() | st.integers(-9, 999) | st.text(max_size=12)
 DATA = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
