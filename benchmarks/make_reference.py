@@ -40,7 +40,7 @@ VARIABLES: Final = {
     "SHAPING_SERVE_TOKEN": "the token of `shaping serve --api`, instead of one made at each start",
     "SHAPING_PROXY_URL": "written by `shaping wrap` into a client's file: the address of a remote server",
     "SHAPING_PROXY_HEADER_": "written by `shaping wrap`, with a number behind it: a header for a remote server",
-    "SCALPEL_MCP_INFO": "`DEBUG` means the same as `SHAPING_DEBUG=1`",
+    "SCALPEL_MCP_INFO": "`DEBUG` means the same as `SHAPING_DEBUG=1`, for users of Code Scalpel",
     "NO_COLOR": "no colours and no progress bars",
     "CLAUDE_CONFIG_DIR": "where Claude Code keeps its settings, for `shaping hook`",
     "CODEX_HOME": "where Codex keeps its config, for `shaping wrap`",
@@ -175,10 +175,11 @@ ABOUT_COMMANDS: Final = (
     "`--json`."
 )
 ABOUT_CODES: Final = (
-    "What a program can branch on. `retryable` is for a call without side effects. The exit code is that of programs "
-    'made by `shape_typer`; `"exit_codes": "posix"` in the config exchanges 2 and 3. Some codes '
-    "follow from an exit code, an HTTP status or an exception. An application registers its own with "
-    " `shaping.errors.register`, a plugin with `register_plugin`."
+    "What a program can branch on. `retryable` says whether the same call may be made again, if it has no side effects; "
+    "in the wire form `invariant` a wrong argument is retryable too, which means the corrected call. The exit code is that "
+    'of programs made by `shape_typer`; `"exit_codes": "posix"` in the config makes it 2 for a wrong argument and 3 for a '
+    "partial failure. Some codes follow from an exit code, an HTTP status or an exception. An application registers "
+    "its own with `shaping.errors.register`, a plugin with `register_plugin`."
 )
 ABOUT_SPELLINGS: Final = (
     "Some wire forms write a code in the spelling of the contract they follow; `flat` and MCP write the code itself. "
