@@ -175,11 +175,12 @@ ABOUT_COMMANDS: Final = (
     "`--json`."
 )
 ABOUT_CODES: Final = (
-    "What a program can branch on. `retryable` says whether the same call may be made again, if it has no side effects; "
-    "in the wire form `invariant` a wrong argument is retryable too, which means the corrected call. The exit code is that "
-    'of programs made by `shape_typer`; `"exit_codes": "posix"` in the config makes it 2 for a wrong argument and 3 for a '
-    "partial failure. Some codes follow from an exit code, an HTTP status or an exception. An application registers "
-    "its own with `shaping.errors.register`, a plugin with `register_plugin`."
+    "What a program can branch on. `retryable` says whether the same call may be made again, if it has no side "
+    "effects; in the wire form `invariant` a wrong argument is retryable too, which means the corrected call. "
+    'The exit code is that of programs made by `shape_typer`; `"exit_codes": "posix"` in the config makes it 2 '
+    "for a wrong argument and 3 for a partial failure. Some codes follow from an exit code, an HTTP status or "
+    "an exception. An application registers its own with `shaping.errors.register`, a plugin with "
+    "`register_plugin`."
 )
 ABOUT_SPELLINGS: Final = (
     "Some wire forms write a code in the spelling of the contract they follow; `flat` and MCP write the code itself. "
