@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +42,12 @@ SAMPLES: dict[str, Any] = {
     "ragged": [{"id": n, "p": {f"{'ab'[n % 2]}{m}": "words" for m in range(9)}} for n in range(4)],
     "sentences": [{"id": n, "said": f"user u{n} logged in from 10.0.0.{n} ({n} times)"} for n in range(48)],
     "entries": {"rows": [[{"field": name, "value": n * 7} for name in ("id", "on", "at")] for n in range(9)]},
+    "JSON texts": {"doc": json.dumps({"n": 1, "rows": [{"id": n, "words": "some"} for n in range(4)]})},
+    "a large number": {"doc": f'{{"a":{2**90},"b":"{"b" * 40}"}}', "rows": [{"id": n} for n in range(3)]},
     "as it stands": {"body": '{"a":"' + "b" * 150 + '"}', "rows": [{"id": n} for n in range(3)]},
     "quoted": [{"v": text} for text in ("None", "7070", "a,b", "", "-", "#1", "#12 words", "#004966", "below", "x")],
 }  # fmt: skip
-DIGESTS = {5: "d542c851c8566179d8bd84528c8595f7fe22f1fa44511f66c7a96433cbf40823"}
+DIGESTS = {6: "0aa11dc8e823201ead393ce0bff31daafac1aebb8eccee4486abc49bb29b9958"}
 
 
 def test_a_text_changes_only_with_the_version() -> None:

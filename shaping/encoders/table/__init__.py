@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.encoders.table.cells import MISSING, ONLY, VALUE, Members, name, quoted
+from shaping.encoders.table.cells import FORMS, MISSING, ONLY, VALUE, Members, name, opened, quoted
 from shaping.encoders.table.derive import TableContext
 from shaping.encoders.table.header import TableError, read_members, read_path
 from shaping.encoders.table.infer import keyed, keyed_scalars, table
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSION", "decode", "encode"]
 
-VERSION = 5  # of the format in docs/table-format.md; whatever changes a written text changes it
+VERSION = 6  # of the format in docs/table-format.md; whatever changes a written text changes it
 
 
 _NOTE = re.compile(r"(?:null|empty)(?: if missing)?: |\(")  # a line that is about the data: no name begins so
@@ -39,6 +39,8 @@ _FEW, _FOR = 4, " for {"  # lists of names and values that are rows
 _ENTRY_KEYS = frozenset({"key", "name", "k", "field", "header", "label"})
 _ENTRY_VALUES = frozenset({"value", "v", "val"})
 _LISTS = re.compile(r"\[(\d+)\] lists of \{")
+_MAY_BE_JSON = re.compile(r"[{\[](?=.{40})", re.DOTALL)
+_FORM = re.compile(rf", ({'|'.join(FORMS)}):(?: (.*))?")
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _DEEP = 24  # deeper nests are written as JSON
 
@@ -75,6 +77,8 @@ def _outline(label: str, value: Json, context: TableContext, indent: int, names:
     """Return a value as lines, or nothing where it belongs on one line as JSON."""
     if indent > _DEEP:
         return []
+    if type(value) is str:
+        return _json_text(label, value, context, indent) if label and _MAY_BE_JSON.match(value) else []
     if type(value) is list:
         return _list(label, value, context, indent, names)
     if type(value) is dict and value:
@@ -184,13 +188,26 @@ def _keyed_scalars(label: str, value: dict[str, Json], context: TableContext, in
 def _object(label: str, value: dict[str, Json], context: TableContext, indent: int) -> list[str]:
     inner = indent + bool(label)
     names = _column_names(value)
-    opened = {key: _outline(name(key), member, context, inner, names) for key, member in value.items()}
-    if not any(opened.values()) and not any(map(_is_page, value.values())):
+    outlined = {key: _outline(name(key), member, context, inner, names) for key, member in value.items()}
+    if not any(outlined.values()) and not any(map(_is_page, value.values())):
         return []
     lines = [f"{' ' * indent}{label}:"] if label else []
     for key, member in value.items():
-        lines += opened[key] or [_line(name(key), member, inner)]
+        lines += outlined[key] or [_line(name(key), member, inner)]
     return lines
+
+
+def _json_text(label: str, value: str, context: TableContext, indent: int) -> list[str]:
+    """Return a string of JSON as what it holds, or nothing where no form says how it is written."""
+    found = opened([value], exact=context.lossless)
+    if found is None:
+        return []
+    form, (inner,) = found
+    pad, trial = " " * indent, context.trial()
+    if lines := _outline("", inner, trial, indent + 1):
+        context.take(trial)
+        return [f"{pad}{label}, {form}:", *lines]
+    return [f"{pad}{label}, {form}: {quoted(inner)}"]
 
 
 def _column_names(value: dict[str, Json]) -> Sequence[str]:
@@ -250,6 +267,8 @@ def _member(rest: str, lines: TableLines, indent: int) -> Json:
             return member
     if rest == ":":
         return _read_lines(lines, indent + 1)
+    if found := _FORM.fullmatch(rest):
+        return FORMS[found[1]](read_json(found[2]) if found[2] else _read_lines(lines, indent + 1))
     if found := _PARTS.fullmatch(rest):
         parts = [_read_part(lines, indent + 1) for _ in range(int(found[2]))]
         return [record for part in parts for record in part]

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from functools import lru_cache
 from itertools import chain, repeat
-from operator import itemgetter
+from operator import eq, itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -175,14 +175,17 @@ def read_cell(text: str) -> Any:
 
 # How a string writes its JSON, by the words that say so.
 FORMS: dict[str, Callable[[Any], str]] = {
-    "JSON in a string": lambda value: orjson.dumps(value).decode(),
+    "JSON in a string": quoted,
     "spaced JSON in a string": lambda value: json.dumps(value, ensure_ascii=False),
     "indented JSON in a string": lambda value: json.dumps(value, ensure_ascii=False, indent=2),
 }
 
 
-def opened(column: list[str]) -> tuple[str, list[Any]] | None:
-    """Return the objects or lists that strings hold, and how all of them are written, or None."""
+def opened(column: list[str], *, exact: bool = True) -> tuple[str, list[Any]] | None:
+    """Return the objects or lists that strings hold, and how all of them are written, or None.
+
+    Where it need not be `exact`, one that has other blanks is taken for compact.
+    """
     if len({text[:1] for text in column}) > 1:  # objects and lists
         return None
     try:
@@ -191,10 +194,18 @@ def opened(column: list[str]) -> tuple[str, list[Any]] | None:
         return None
     if not all(values):
         return None
-    for form, write in FORMS.items():
-        if all(write(value) == text for value, text in zip(values, column, strict=True)):
-            return form, values
-    return None
+    alike = eq if exact else _differ_in_blanks
+    try:
+        return next(
+            ((form, values) for form, write in FORMS.items() if all(map(alike, map(write, values), column))), None
+        )
+    except TypeError:  # a number beyond 64 bits
+        return None
+
+
+def _differ_in_blanks(text: str, other: str) -> bool:
+    """Return whether two texts differ in nothing but blanks."""
+    return text == other or "".join(text.split()) == "".join(other.split())
 
 
 # Records with more different members than this, mostly absent, are maps; fewer are enough where all hold records.

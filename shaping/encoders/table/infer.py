@@ -276,7 +276,7 @@ def _opened(column: list[Any]) -> tuple[str, list[Any]] | None:
     """Return what the strings of a column hold as JSON, where all of them do."""
     if set(map(type, column)) != {str} or sum(map(len, column)) < _LONG:
         return None
-    return opened(column)
+    return opened(column, exact=False)  # the members may come in another order too
 
 
 def _long_ones(column: list[Any]) -> set[str]:
