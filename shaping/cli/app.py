@@ -166,7 +166,6 @@ def _print_version(asked: bool) -> None:
 
 
 def _program(
-    *,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_print_version)] = False,
+    *, version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_print_version)] = False
 ) -> None:
     pass

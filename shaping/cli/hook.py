@@ -12,15 +12,7 @@ import typer
 
 from shaping.cli.output import Answer, need_posix, stopped
 from shaping.clients.files import UnusableFileError
-from shaping.clients.hooks import (
-    CLIENTS,
-    HOOK_EDIT,
-    file_of,
-    install,
-    installed_files,
-    socket_directory,
-    uninstall,
-)
+from shaping.clients.hooks import CLIENTS, HOOK_EDIT, file_of, install, installed_files, socket_directory, uninstall
 from shaping.clients.hooks.resident import main as serve
 from shaping.settings.jsonc import suggestion_for
 

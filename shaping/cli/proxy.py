@@ -56,8 +56,7 @@ NAME = typer.Option(
 )
 START_TIMEOUT = typer.Option(metavar="SECONDS", min=1, help="How long a server may take to start. (default: 55)")
 HTTP = typer.Option(
-    metavar="HOST:PORT",
-    help="Serve streamable HTTP at HOST:PORT instead of stdio; PORT alone is loopback.",
+    metavar="HOST:PORT", help="Serve streamable HTTP at HOST:PORT instead of stdio; PORT alone is loopback."
 )
 ALLOW_HOST = typer.Option(
     metavar="HOST[:PORT]", help="With --http: a Host header to accept besides the address itself; may be repeated."

@@ -38,8 +38,7 @@ READ_ONLY = typer.Option("--read-only", help="Serve only operations that change 
 LIMIT = typer.Option(metavar="N", help="How many tokens the list of tools may cost.", min=1)
 LIST = typer.Option("--list", help="Say what would be served and what it costs, and stop.")
 HTTP = typer.Option(
-    metavar="HOST:PORT",
-    help="Serve MCP over HTTP at HOST:PORT instead of stdio; PORT alone is loopback.",
+    metavar="HOST:PORT", help="Serve MCP over HTTP at HOST:PORT instead of stdio; PORT alone is loopback."
 )
 API = typer.Option(metavar="HOST:PORT", help="Serve plain HTTP at HOST:PORT: POST /operations/NAME, POST /expand.")
 NO_TOKEN = typer.Option(

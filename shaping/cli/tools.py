@@ -10,16 +10,7 @@ import orjson
 import typer
 
 from shaping.cli.output import CONFIG, Answer, Stopped, columns
-from shaping.cli.proxy import (
-    HEADER,
-    OAUTH,
-    SERVERS,
-    START_TIMEOUT,
-    TRANSPORT,
-    URL,
-    quiet_logs,
-    servers_of,
-)
+from shaping.cli.proxy import HEADER, OAUTH, SERVERS, START_TIMEOUT, TRANSPORT, URL, quiet_logs, servers_of
 from shaping.clients import UNKNOWN_CLIENT
 from shaping.errors import make_error
 from shaping.mcp.sessions import tool_entry

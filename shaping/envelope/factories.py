@@ -29,12 +29,7 @@ _Meta = TypeVar("_Meta", LocalMeta, HttpMeta, McpMeta, CommandMeta)
 
 
 def local_envelope(
-    data: T,
-    operation_id: str,
-    *,
-    error: ErrorDetail | None = None,
-    warnings: Iterable[Warned | str] = (),
-    **meta: Any,
+    data: T, operation_id: str, *, error: ErrorDetail | None = None, warnings: Iterable[Warned | str] = (), **meta: Any
 ) -> Envelope[T]:
     """Wrap what a function in this process returned, or why it did not."""
     own = {"operation_id": operation_id, "timestamp": time_ns() // 1_000_000}
@@ -150,7 +145,7 @@ M = TypeVar("M", bound=CommonMeta)
 
 # Headers whose whole value is a credential, whatever it looks like.
 _CREDENTIALS = frozenset(
-    {"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token", "www-authenticate"},
+    {"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token", "www-authenticate"}
 )
 
 

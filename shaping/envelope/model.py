@@ -84,8 +84,7 @@ class ResourceLinkBlock(_Block):
 
 
 ContentBlock: TypeAlias = Annotated[
-    TextBlock | ImageBlock | AudioBlock | ResourceBlock | ResourceLinkBlock,
-    Field(discriminator="type"),
+    TextBlock | ImageBlock | AudioBlock | ResourceBlock | ResourceLinkBlock, Field(discriminator="type")
 ]
 _READER: TypeAdapter[ContentBlock] = TypeAdapter(ContentBlock, config=ConfigDict(defer_build=True))
 

@@ -168,7 +168,7 @@ CONTRACT: Mapping[str, CodeDefinition] = {
 OWN: Mapping[str, CodeDefinition] = {
     "BAD_RESPONSE": _code(
         502, "What came back could not be read; report it to the tool's owner.", 1, side_effects="partial"
-    ),
+    )
 }
 
 # Other spellings of one meaning, per dialect that writes them so; `flat` writes the canonical name.

@@ -244,11 +244,7 @@ def code_for_status(status: int) -> str:
 
 
 def from_status(
-    status: int,
-    message: str | None = None,
-    *,
-    headers: Mapping[str, str] | None = None,
-    **fields: Any,
+    status: int, message: str | None = None, *, headers: Mapping[str, str] | None = None, **fields: Any
 ) -> ErrorDetail:
     """Describe an HTTP error status; `Retry-After` is read where the server sent it."""
     fields.setdefault("http", status if 400 <= status <= 599 else None)

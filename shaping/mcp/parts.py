@@ -474,13 +474,7 @@ def possible_channels(context: ResultContext, data: ResultData) -> ChosenChannel
 
 def protecting_plan(plan: Plan) -> Plan:
     """Return a plan that leaves out only what must never leave, and what is over its budget."""
-    return replace(
-        plan,
-        fields=plan.private,
-        error_fields=plan.private,
-        empties=KEEP_EMPTIES,
-        noise=(),
-    )
+    return replace(plan, fields=plan.private, error_fields=plan.private, empties=KEEP_EMPTIES, noise=())
 
 
 def error_plan(plan: Plan) -> Plan:

@@ -78,14 +78,7 @@ ValueT = TypeVar("ValueT")
 _KNOWN = frozenset({"content", "structuredContent", "_meta"})  # all other members of a result are the server's own
 # Answers that describe what a server has: the names and descriptions in them are no data of its tools.
 _DEFINITIONS = frozenset(
-    {
-        "initialize",
-        "server/discover",
-        "tools/list",
-        "prompts/list",
-        "resources/list",
-        "resources/templates/list",
-    }
+    {"initialize", "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list"}
 )
 # Members of a definition: words about what there is, schemas, and parts that are definitions in turn. All others may
 # hold data.

@@ -273,12 +273,7 @@ MAX_ERROR_TEXT = 2000  # characters of what a failing program printed that go in
 
 
 def from_command(
-    name: str,
-    argv: Sequence[str],
-    *,
-    cwd: str | None = None,
-    env: Mapping[str, str] | None = None,
-    **more: Any,
+    name: str, argv: Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None, **more: Any
 ) -> tuple[Spec, Callable[..., Awaitable[Envelope[Any]]]]:
     """Make an operation that runs a program, without a shell: `from_command("blame", ["git", "blame", "{file}"])`.
 

@@ -61,10 +61,7 @@ def using(profile: str | None = None, **choices: Any) -> Iterator[None]:
 
 
 def note(
-    *,
-    warning: str | None = None,
-    upgrade_hint: Mapping[str, str] | None = None,
-    request_id: str | None = None,
+    *, warning: str | None = None, upgrade_hint: Mapping[str, str] | None = None, request_id: str | None = None
 ) -> None:
     """Add to the answer of the call that is running, from inside the tool; outside of a shaped call nothing happens.
 

@@ -194,10 +194,7 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]
 
 
 def load(
-    config: Given = None,
-    *,
-    cwd: str | os.PathLike[str] | None = None,
-    environ: Mapping[str, str] | None = None,
+    config: Given = None, *, cwd: str | os.PathLike[str] | None = None, environ: Mapping[str, str] | None = None
 ) -> LoadedConfig:
     """Find, read, check and compile a config; raise ConfigError with every problem where it cannot be used."""
     where = Path(cwd) if cwd is not None else Path.cwd()

@@ -163,8 +163,7 @@ PruneChoice: TypeAlias = Annotated[
     Discriminator(_is_map),
 ]
 RedactChoice: TypeAlias = Annotated[
-    Annotated[Literal["off", True, False], Tag("plain")] | Annotated[RedactRules, Tag("map")],
-    Discriminator(_is_map),
+    Annotated[Literal["off", True, False], Tag("plain")] | Annotated[RedactRules, Tag("map")], Discriminator(_is_map)
 ]
 
 
