@@ -1,4 +1,4 @@
-"""Credentials known by where they stand: in a header, an address, its query, a command, a file; private keys.
+"""Credentials known by where they stand: in the query of an address, over several lines; private keys.
 
 A link is for opening, so of its query only what is a credential by any reading is taken, by the parameter's whole name:
 `page_token`, `cursor` and the like page, and `pwd` opens a meeting that somebody was invited to.
@@ -11,7 +11,7 @@ import string
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from shaping.redaction.engine import Rule, chosen, generated, jwt, mixed, password, random, user_and_password
+from shaping.redaction.engine import Rule, generated, mixed, password, random
 
 _START: Final = r"[?&;#]"  # what stands before a parameter
 _VALUE: Final = r"(?P<secret>[A-Za-z0-9._~+/%=-]{8,})"
@@ -74,119 +74,6 @@ QUERIES: Final = (
         check=password,
         hint=_HINT,
     ),
-)
-
-
-_DATABASES: Final = (
-    "(?i:postgres|postgresql|mysql|mariadb|mongodb|redis|rediss|amqps?|mssql|sqlserver|oracle|clickhouse|cockroachdb"
-    "|snowflake|jdbc:[a-z]{2,12}|nats|ldaps?|cassandra|neo4j|bolt)"
-)
-IN_CONTEXT: Final = (
-    Rule(
-        "jwt", r"\beyJ[A-Za-z0-9_-]{8,1024}\.[A-Za-z0-9_-]{2,}\.[A-Za-z0-9_-]*", check=jwt, hint=r"eyJ[A-Za-z0-9_-]{8}"
-    ),
-    Rule(
-        "database-url",
-        rf"{_DATABASES}(?:\+[a-z0-9]{{1,16}})?://[^ \t\r\n/@:\"'<>]{{0,100}}:"
-        r"(?P<secret>[^ \t\r\n\"'<>@]{1,200}(?:@[^ \t\r\n\"'<>@/]{1,100})?)@",
-        check=chosen,
-        hint=rf"{_DATABASES}(?:\+[a-z0-9]+)?://",
-    ),
-    Rule("database-url", r"jdbc:oracle:thin:[^/ \t\r\n]{1,60}/(?P<secret>[^@ \t\r\n\"']{1,100})@", check=chosen),
-    Rule(
-        "database-url",
-        r"[A-Za-z0-9_.-]{1,60}:(?P<secret>[^ \t\r\n\"'<>@:/]{1,100})@(?:tcp|unix)\(",
-        check=chosen,
-        seed=r"@(?:tcp|unix)\(",
-    ),
-    Rule(
-        "url-password",
-        r"://[^ \t\r\n/@:\"'<>?#]{0,100}:(?P<secret>[^ \t\r\n/\"'<>?#]{1,256})@",
-        check=chosen,
-        hint="@",
-    ),
-    Rule(
-        "url-user-token",
-        r"://(?P<secret>[A-Za-z0-9_.~-]{20,255})(?::[A-Za-z0-9_-]{0,40})?@",
-        check=generated,
-        hint="@",
-    ),
-    Rule(
-        "basic-auth",
-        r"(?i:\bbasic)[ \t\r\n+]{1,3}(?P<secret>[A-Za-z0-9+/_-]{2,60}[A-Z0-9=][A-Za-z0-9+/=_-]*)",
-        check=user_and_password,
-        hint=r"(?i:basic)[ \t\r\n+]+[A-Za-z0-9+/_-]{2,}[A-Z0-9=]",
-    ),
-    Rule(
-        "docker-auth",
-        r"[A-Za-z0-9+/]{8,}={0,2}",
-        near=r"auth",
-        check=user_and_password,
-        hint=r"auth(?:[\"'\\ \t\r\n:=>,\[]|[Vv]alue)",
-    ),
-    Rule(
-        "bearer-token",
-        r"(?i:\bbearer)[ \t\r\n+]{1,3}(?P<secret>[A-Za-z0-9._~+/=-]{16,})",
-        check=generated,
-        hint=r"(?i:bearer)[ \t\r\n+]",
-    ),
-    Rule(
-        "authorization",
-        r"(?:(?i:token|apikey|api-key|key|digest|negotiate|ntlm|aws4-hmac-sha256|geniekey)[ \t\r\n=]{1,3})?"
-        r"[A-Za-z0-9._~+/=-]{16,}",
-        near=r"(?i:authorization)",
-        check=generated,
-    ),
-    Rule(
-        "connection-string",
-        # In a log of logins, a host is followed by words about passwords too.
-        r"(?i:(?:server|data source|host|uid|user id|user|username)=[^=\"'<>,()]{1,120}[; \t](?:password|pwd))"
-        r"[ \t]?=[ \t\"'\\]{0,3}(?P<secret>[^;\"' \t\r\n<>\\()\[\],]{1,200})",
-        check=chosen,
-        hint=r"(?i:password|pwd)",
-    ),
-    Rule(
-        "netrc-password",
-        r"machine[ \t\r\n]+[^ \t\r\n]{1,120}"
-        r"[ \t\r\n]+login[ \t\r\n]+[^ \t\r\n]{1,120}[ \t\r\n]+password[ \t\r\n]+(?P<secret>[^ \t\r\n]{1,200})",
-        check=chosen,
-        seed=r"machine[ \t\r\n]",
-    ),
-    Rule(
-        "pgpass-password",
-        r"[A-Za-z0-9.*_-]{1,100}:(?:54[0-9]{2}|6432|\*):[A-Za-z0-9*_-]{1,64}:[A-Za-z0-9._-]{1,64}:"
-        r"(?P<secret>[^ \t\r\n:\"']{1,100})(?![^\r\n\"'\\]{0,200}:/)",  # not a line of /etc/passwd
-        check=chosen,
-        seed=r":(?:54[0-9]{2}|6432|\*):[A-Za-z0-9*_-]{1,64}:[A-Za-z0-9._-]{1,64}:[^ \t\r\n:]",
-    ),
-    Rule(
-        "curl-user",
-        r"\bcurl[ \t][^\r\n]{0,200}?(?:-u|--user|--proxy-user)[ \t=]?[\"']?[^ \t\r\n:\"']{1,64}:"
-        r"(?P<secret>[^ \t\r\n\"']{1,200})",
-        check=chosen,
-        seed=r"curl[ \t]",
-    ),
-    Rule("command-password", r"\bsshpass[ \t]+-p[ \t]?[\"']?(?P<secret>[^ \t\r\n\"']{1,100})", check=chosen),
-    Rule(
-        "command-password",
-        r"\b(?:mysql|mysqldump|mysqladmin|mariadb)[ \t][^\r\n|;]{0,120}?[ \t]-p[\"']?"
-        r"(?P<secret>[^ \t\r\n\"'-][^ \t\r\n\"']{2,100})",
-        check=chosen,
-        seed=r"(?:mysql|mysqldump|mysqladmin|mariadb)[ \t][^\r\n|;]{0,120}-p",
-    ),
-    Rule(
-        "command-password",
-        r"[ \t](?:--password|--pass|--token|--api-key|--secret)[ \t=][\"']?"
-        r"(?P<secret>[^ \t\r\n\"'\[\]-][^ \t\r\n\"'\[\],)]{5,200})",
-        check=generated,
-        seed=r"[ \t](?:--password|--pass|--token|--api-key|--secret)[ \t=]",
-    ),
-    Rule(
-        "command-password",
-        r"(?:MYSQL_PWD|PGPASSWORD|REDISCLI_AUTH|SSHPASS)=[\"']?(?P<secret>[^ \t\r\n\"';]{1,100})",
-        check=password,
-    ),
-    *QUERIES,
 )
 
 

@@ -13,20 +13,30 @@ from typing import Any, Final
 
 import orjson
 
-from shaping.redaction.contexts import IN_CONTEXT, KEY_HINT, kubernetes_secret, private_keys
-from shaping.redaction.engine import Rule, Ruleset, mixed, snowflake
+from shaping.redaction import engine
+from shaping.redaction.contexts import KEY_HINT, QUERIES, kubernetes_secret, private_keys
+from shaping.redaction.engine import Rule, Ruleset
 from shaping.redaction.names import NAME_ENDS, VALUE_OF_NAME, named_secrets
 
-_UUID: Final = b"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
-_CHECKS: Final = {"mixed": mixed, "snowflake": snowflake}
+# Parts of patterns that `credentials.json` names.
+_PARTS: Final = {
+    b"<uuid>": b"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}",
+    b"<databases>": b"(?i:postgres|postgresql|mysql|mariadb|mongodb|redis|rediss|amqps?|mssql|sqlserver|oracle"
+    b"|clickhouse|cockroachdb|snowflake|jdbc:[a-z]{2,12}|nats|ldaps?|cassandra|neo4j|bolt)",
+}
 
 
-def _rule(check: str | None = None, **members: Any) -> Rule:
-    return Rule(**members, check=None if check is None else _CHECKS[check])
+def _rule(check: str | None = None, note: str = "", **members: Any) -> Rule:  # noqa: ARG001 (a note is for who reads the file)
+    return Rule(**members, check=None if check is None else getattr(engine, check))
 
 
-_WRITTEN: Final = Path(__file__).with_name("credentials.json").read_bytes().replace(b"<uuid>", _UUID)
-FORMATS: Final = tuple(_rule(**members) for members in chain(*orjson.loads(_WRITTEN).values()))
+def _formats() -> tuple[Rule, ...]:
+    written = Path(__file__).with_name("credentials.json").read_bytes()
+    for name, pattern in _PARTS.items():
+        written = written.replace(name, pattern)
+    return tuple(_rule(**members) for members in chain(*orjson.loads(written).values()))
+
+
 KEYS: Final = (
     Rule("private-key", KEY_HINT, find=private_keys, seed=KEY_HINT),
     Rule("kubernetes-secret", "", find=kubernetes_secret, seed=r"kind[\"']?:[ \t]*[\"']?Secret"),
@@ -35,6 +45,6 @@ KEYS: Final = (
 GENERIC: Final = "secret-assignment"
 ASSIGNED: Final = Rule(GENERIC, "", near=NAME_ENDS, find=named_secrets, hint=VALUE_OF_NAME, seed=VALUE_OF_NAME)
 
-CREDENTIALS: Final = Ruleset((*KEYS, *FORMATS, *IN_CONTEXT, ASSIGNED))
+CREDENTIALS: Final = Ruleset((*KEYS, *_formats(), *QUERIES, ASSIGNED))
 # Those that need a name beside the value, which may stand in another member.
 BY_NAME: Final = Ruleset(tuple(rule for rule in CREDENTIALS.rules if rule.near or rule.name == "command-password"))
