@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -9,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
@@ -49,6 +50,27 @@ class MemberChoice(frozenset[str]):
         made = super().__new__(cls, included)
         made.excluded = frozenset(excluded)
         return made
+
+
+def is_excluded(name: str, include: Collection[str]) -> bool:
+    """Whether a member of an envelope is never to be sent."""
+    return isinstance(include, MemberChoice) and name in include.excluded
+
+
+def late_names(package: str, names: Collection[str], modules: Sequence[str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package whose names are imported from its modules when they are first used."""
+
+    def find(name: str) -> Any:
+        if name not in names and name not in modules:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if name in modules:
+            return import_module(f"{package}.{name}")
+        loaded = (import_module(f"{package}.{module}") for module in modules)
+        found = next(vars(module)[name] for module in loaded if name in vars(module))
+        setattr(sys.modules[package], name, found)
+        return found
+
+    return find
 
 
 # Dropped by the thousand, and all alike: listed as one entry each.

@@ -7,11 +7,10 @@ from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from shaping import envelope as envelopes
 from shaping.cleaning import CleaningError, clean, data_in, envelope_in, log_fault, misspelt
 from shaping.cleaning.call import clean_call, clean_envelope
-from shaping.envelope import Envelope
 from shaping.present import left_alone, observed, present, present_whole, unshaped, untouched
-from shaping.present.expansion import Databases, expanded_page, present_hits, present_rows
 from shaping.response import CallContext, Facts, Shaped, ShapedDict, ShapedList, Warned, required
 from shaping.settings.context import PlanChooser
 from shaping.store import Store, open_store
@@ -23,13 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
+    from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
     from shaping.parsers import Parsed
+    from shaping.present.expansion import Databases
     from shaping.settings import Overrides, Plan, Surface
     from shaping.settings.plan import Channels
 
 
 _NO_CONTEXT = CallContext()
+_PLAIN = frozenset({dict, list, str})
 
 
 class Shaper(PlanChooser):
@@ -200,6 +202,8 @@ class Shaper(PlanChooser):
         `sql` asks a SELECT of its records instead, `search` finds a text or a /pattern/ in it. The budget is for a
         page's text; where something else of it goes out, `written` says what.
         """
+        from shaping.present.expansion import expanded_page, present_hits  # noqa: PLC0415 (only what was left out is expanded: costs 10 ms)
+
         if sql is not None:
             return self.query(ref, sql, max_tokens, surface=surface, owner=owner)
         keeper = self.keeper(surface)
@@ -230,6 +234,8 @@ class Shaper(PlanChooser):
         owner: str | None = None,
     ) -> Shaped:
         """Run one SELECT over the records of an answer that is kept; `schema` in its place lists tables and columns."""
+        from shaping.present.expansion import Databases, present_rows  # noqa: PLC0415 (only what was left out is asked: costs 10 ms)
+
         owner = owner or self.facts.session_id
 
         def recalled() -> tuple[Recalled, Plan]:
@@ -274,7 +280,8 @@ def _read(value: Any, plan: Plan, call: CallContext) -> Reading:
         value, plan = envelope_in(came, plan)
         if value is not came:  # the JSON that was read is no longer that of the value
             call = call._replace(compact_json=None)
-    if isinstance(value, Envelope):
+    # Plain data is none, and is not to wait for the model to be imported.
+    if type(value) not in _PLAIN and isinstance(value, envelopes.Envelope):
         # A tool that answers with an envelope of its own has said what the data is, and whether the call failed.
         source = call.source or clean_envelope(value, plan)
         call = call._replace(error=call.error or source.error, source=source)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
-from shaping.envelope import read_wire, recognise
+from shaping import envelope as envelopes
 from shaping.parsers import EXACT, Parsed, parse, parse_if_cheaper
 from shaping.parsers.pairs import read_record
 from shaping.paths import FieldPlan, deep_path
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from shaping.settings import Plan
     from shaping.settings.plan import Empties
 
-# One of these stands in every wire form.
 _MARKS: Final = frozenset({"ok", "data", "error"})
 _GONE = object()
 _NESTED = frozenset({dict, list})
@@ -132,11 +131,16 @@ def _opens_what_it_selects(fields: FieldPlan, plan: Plan, call: CallContext) -> 
     return not (fields.rename and plan.redact.by_place)
 
 
+def may_be_envelope(value: Any) -> bool:
+    """Whether a value has one of the members that stand in every wire form; the model is imported only for those."""
+    return type(value) is dict and not _MARKS.isdisjoint(value)
+
+
 def envelope_in(value: dict[str, Any], plan: Plan) -> tuple[Any, Plan]:
     """Read an answer that is one of our wire forms already, so that it is not wrapped again; and the plan for it."""
-    if _MARKS.isdisjoint(value):
+    if not may_be_envelope(value):
         return value, plan
-    form = recognise(value)
+    form = envelopes.recognise(value)
     paths = () if plan.fields is None else (*(plan.fields.include or ()), *plan.fields.exclude)
     # A success in `lean` has no member that only it has: unless paths are to apply inside it, it goes out as it came.
     bare_lean = form == "lean" and plan.dialect == "none" and value.get("error") is None and not paths
@@ -147,7 +151,7 @@ def envelope_in(value: dict[str, Any], plan: Plan) -> tuple[Any, Plan]:
         looked = {name: member for name, member in value.items() if name != "error"}
         kept = plan.private.apply(looked)
         value = {name: kept.get(name, value[name]) for name in value if name in kept or name not in looked}
-    found = read_wire(value, paths=paths)
+    found = envelopes.read_wire(value, paths=paths)
     if found is None:
         return value, plan
     return found, replace(plan, dialect=form) if plan.dialect == "none" else plan

@@ -6,16 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
-from pydantic import ValidationError
 
+from shaping import envelope as envelopes
 from shaping.budget.fit import Budget, fit_value
 from shaping.cleaning import without_private_and_secrets
-from shaping.envelope import Envelope, presentable
-from shaping.errors.detail import change_texts, plain_texts
+from shaping.errors.texts import change_texts, plain_texts
 from shaping.response import CallContext, Warned, counted
 from shaping.tokens import counter
 
 if TYPE_CHECKING:
+    from shaping.envelope import Envelope
     from shaping.envelope.model import CommonMeta
     from shaping.errors import ErrorDetail
     from shaping.settings import Plan
@@ -89,7 +89,7 @@ def _clean_source(source: Envelope[Any], plan: Plan) -> Envelope[Any]:
         update={
             "error": None if source.error is None else clean_error(source.error, plan),
             "warnings": limit_warnings(tuple(_clean_warning(each, open_plan) for each in source.warnings), plan),
-            "meta": _clean_meta(presentable(source.meta), plan),
+            "meta": _clean_meta(envelopes.presentable(source.meta), plan),
         }
     )
 
@@ -121,7 +121,7 @@ def _clean_meta(meta: M, plan: Plan) -> M:
     fixed = {name: value for name, value in dumped.items() if name not in said}
     try:
         return type(meta).model_validate({**fixed, **clean})
-    except ValidationError:
+    except ValueError:  # pydantic's ValidationError
         return type(meta).model_validate(fixed)
 
 

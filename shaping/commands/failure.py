@@ -9,8 +9,8 @@ import stat
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
+from shaping import errors
 from shaping.commands.process import NOT_FOUND, NOT_RUN, ProcessExit
-from shaping.errors import ErrorDetail, code_for_exit, make_error
 from shaping.parsers.terminal import is_error_line
 from shaping.response import did_you_mean, nearest
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from shaping.commands.output import Finished
     from shaping.envelope import Envelope
+    from shaping.errors import ErrorDetail
     from shaping.errors.codes import ExitTable
     from shaping.settings import Plan
 
@@ -37,7 +38,7 @@ def error_of(
     """
     ended, tool = finished.ended, finished.tool
     if ended.timed_out:
-        return make_error(
+        return errors.make_error(
             "TIMEOUT",
             f"{tool} was ended after {ended.duration_ms / 1000:.1f} s",
             hint="Allow more with --timeout, or ask for less.",
@@ -49,11 +50,11 @@ def error_of(
         return None
     mapped = dict(plan.exit_codes).get(ended.exit_code)
     if mapped is not None:
-        return make_error(mapped, _message(ended, tool, said), foreign=True)
+        return errors.make_error(mapped, _message(ended, tool, said), foreign=True)
     if exit_table is not None:
-        return make_error(code_for_exit(ended.exit_code, table=exit_table), _message(ended, tool, said))
-    detail = make_error(
-        code_for_exit(ended.exit_code, ended.signal, foreign=True),
+        return errors.make_error(errors.code_for_exit(ended.exit_code, table=exit_table), _message(ended, tool, said))
+    detail = errors.make_error(
+        errors.code_for_exit(ended.exit_code, ended.signal, foreign=True),
         _message(ended, tool, said),
         hint="See what it printed; its exit codes are its own.",
     )
@@ -74,17 +75,19 @@ def not_started(
         if len(program.split()) > 1:
             line = " ".join((program, *map(quote, argv[1:])))
             hint = f"There is no shell that would read it: shaping run -- {_for_shell(line)}"
-        return make_error(
+        return errors.make_error(
             "NOT_FOUND", f"there is no program {program!r} on PATH", similar=similar, hint=hint
         ), NOT_FOUND
     if isinstance(problem, FileNotFoundError):
-        return make_error("NOT_FOUND", f"{program!r} names an interpreter or a directory that is not there"), NOT_FOUND
+        return errors.make_error(
+            "NOT_FOUND", f"{program!r} names an interpreter or a directory that is not there"
+        ), NOT_FOUND
     if isinstance(problem, PermissionError):
-        return make_error("PERMISSION_DENIED", f"{program!r} may not be run", hint="Check its rights."), NOT_RUN
+        return errors.make_error("PERMISSION_DENIED", f"{program!r} may not be run", hint="Check its rights."), NOT_RUN
     if getattr(problem, "errno", None) == errno.E2BIG:
-        return make_error("TOO_LARGE", "the arguments are longer than the system takes"), NOT_RUN
+        return errors.make_error("TOO_LARGE", "the arguments are longer than the system takes"), NOT_RUN
     why = os.strerror(problem.errno) if isinstance(problem, OSError) and problem.errno else str(problem)
-    return make_error("BAD_ARGUMENT", f"{program!r} cannot be run: {why}"), NOT_RUN
+    return errors.make_error("BAD_ARGUMENT", f"{program!r} cannot be run: {why}"), NOT_RUN
 
 
 def _for_shell(line: str) -> str:

@@ -10,6 +10,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
+from shaping import encoders
 from shaping.budget.lines import FEW, Cutter, CutText, NumberedLines, Rules
 from shaping.parsers import EXACT
 from shaping.parsers.terminal import clean_lines, error_lines
@@ -314,9 +315,7 @@ class CleanedOutputs:
         prints_files = _PRINTS_FILES.match(words[-1] if len(words) > 1 and words[1] == "-c" else words[0])
         if len(text) < LONG_TEXT or "repeats" not in plan.noise or plan.encoding == "json" or prints_files or self._off:
             return text
-        from shaping.encoders.lines import encode  # noqa: PLC0415 (a short text does without the encoders: costs 20 ms)
-
-        return encode(text)
+        return encoders.lines.encode(text)
 
 
 def _tidied(text: str) -> list[str]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping import envelope as envelopes
 from shaping.budget.lines import Cutter, CutText, NumberedLines
-from shaping.cleaning import replaced, unmatched
+from shaping.cleaning import may_be_envelope, replaced, unmatched
 from shaping.cleaning.call import clean_envelope
 from shaping.commands.failure import error_of, not_started
 from shaping.commands.output import (
@@ -29,8 +30,7 @@ from shaping.commands.output import (
 )
 from shaping.commands.process import OURS, NotStartedError, ProcessExit
 from shaping.commands.storage import OutputStore, PartWriter, StoredOutput
-from shaping.envelope import Envelope, command_envelope, exit_code_for, read_wire, recognise
-from shaping.errors.detail import scrub_value
+from shaping.errors.texts import scrub_value
 from shaping.parsers import Parsed
 from shaping.present.notices import ROOMY
 from shaping.present.wrap import tag_of
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from os import PathLike
 
+    from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
     from shaping.settings import Plan
 
@@ -94,7 +95,7 @@ def respond_to_stream(shaper: Shaper, plan: Plan, finished: Finished, data: Any)
 def _not_started_envelope(problem: BaseException | None, invocation: Invocation) -> Envelope[Any]:
     """Return the envelope of a command that could not be started."""
     error, code = not_started(problem, invocation.argv, invocation.environ)
-    return command_envelope(
+    return envelopes.command_envelope(
         None, exit_code=code, argv=invocation.argv[:1], error=error, duration_ms=0, extensions={"exit_code": code}
     )
 
@@ -135,7 +136,9 @@ class _Response:
         self._own = _own_envelope(parsed, plan, finished.ended.exit_code)
         self._parsed = Parsed(self._own.data, "json") if self._own else parsed
         # A damaged envelope is data, and its program still speaks the contract.
-        contract = self._own is not None or (parsed is not None and recognise(parsed.value) == "invariant")
+        contract = self._own is not None or (
+            parsed is not None and may_be_envelope(parsed.value) and envelopes.recognise(parsed.value) == "invariant"
+        )
         table = shaper.loaded_config.config.exit_codes if contract else None
         self._error = error_of(finished, plan, self._err.lines.lines, self._own, table)
         self._stored = StoredOutput(shaper, plan, finished)
@@ -371,9 +374,9 @@ class _Response:
         extensions |= meta.pop("extensions", {})
         # A program that reports an error in its envelope has failed, whatever number it exits with.
         failed = error is not None and self._finished.ended.reported == 0
-        return command_envelope(
+        return envelopes.command_envelope(
             data,
-            exit_code=exit_code_for(error) if failed else self._finished.ended.reported,
+            exit_code=envelopes.exit_code_for(error) if failed else self._finished.ended.reported,
             argv=[redact_text(word)[0] for word in self._finished.invocation.argv],
             signal=ended.signal,
             error=error,
@@ -474,16 +477,16 @@ def costs_at_most(text: str, other: str, plan: Plan, part: float = 1.0) -> bool:
 
 def _own_envelope(parsed: Parsed | None, plan: Plan, exit_code: int) -> Envelope[Any] | None:
     """Return the envelope that a program printed itself, in any of our wire forms, without secrets outside its data."""
-    if parsed is None or parsed.format != "json" or not isinstance(parsed.value, dict):
+    if parsed is None or parsed.format != "json" or not may_be_envelope(parsed.value):
         return None
     paths = () if plan.fields is None else (*(plan.fields.include or ()), *plan.fields.exclude)
     # Data goes the way of all data, redaction included.
     wire = {name: value if name == "data" else scrub_value(value) for name, value in parsed.value.items()}
-    if exit_code and recognise(wire) == "invariant" and wire.get("error") is None:
+    if exit_code and envelopes.recognise(wire) == "invariant" and wire.get("error") is None:
         wire["ok"] = True  # it gives no error: its exit code alone says how it failed
     if _tells_outcome(wire) and not any(path.partition(".")[0].removesuffix("[]") in wire for path in paths):
         wire["meta"] = {}
-    envelope = read_wire(wire, paths=paths)
+    envelope = envelopes.read_wire(wire, paths=paths)
     return None if envelope is None else clean_envelope(envelope, plan)
 
 

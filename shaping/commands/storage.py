@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping import errors
 from shaping.commands.output import Capture, Finished, decode, withhold_private
-from shaping.errors import ToolError
 from shaping.redaction import StreamRedactor
 from shaping.response import Warned
 from shaping.store import Store, StoreError, make_ref
@@ -104,7 +104,7 @@ def streams_of(shaper: Shaper, ref: str) -> dict[str, Stream]:
     """Return where the outputs behind a ref are stored."""
     found = stored_streams(OutputStore(shaper).store, ref)
     if found is None:
-        raise ToolError("REF_NOT_FOUND", "no command's output is kept behind this ref here")
+        raise errors.ToolError("REF_NOT_FOUND", "no command's output is kept behind this ref here")
     return found
 
 

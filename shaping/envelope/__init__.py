@@ -1,27 +1,31 @@
 """One typed envelope in Python, written on the wire in a form that clients already parse."""
 
-from shaping.envelope.dialects import DIALECTS, parse, read_wire, recognise
-from shaping.envelope.factories import (
-    command_envelope,
-    exit_code_for,
-    http_envelope,
-    local_envelope,
-    mcp_envelope,
-    presentable,
-)
-from shaping.envelope.model import (
-    CommandMeta,
-    Envelope,
-    EnvelopeError,
-    HttpMeta,
-    LocalMeta,
-    McpMeta,
-    TextBlock,
-    UpgradeHint,
-    is_envelope,
-    unwrap,
-)
-from shaping.response import Dialect
+from typing import TYPE_CHECKING
+
+from shaping.response import Dialect, late_names
+
+if TYPE_CHECKING:
+    from shaping.envelope.dialects import DIALECTS, parse, read_wire, recognise
+    from shaping.envelope.factories import (
+        command_envelope,
+        exit_code_for,
+        http_envelope,
+        local_envelope,
+        mcp_envelope,
+        presentable,
+    )
+    from shaping.envelope.model import (
+        CommandMeta,
+        Envelope,
+        EnvelopeError,
+        HttpMeta,
+        LocalMeta,
+        McpMeta,
+        TextBlock,
+        UpgradeHint,
+        is_envelope,
+        unwrap,
+    )
 
 __all__ = [
     "DIALECTS",
@@ -46,3 +50,6 @@ __all__ = [
     "recognise",
     "unwrap",
 ]
+
+# The model takes 60 ms to import: an answer that nobody asks for its envelope does without.
+__getattr__ = late_names(__name__, __all__, ("model", "factories", "dialects"))

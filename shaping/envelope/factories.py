@@ -20,7 +20,7 @@ from shaping.envelope.model import (
 )
 from shaping.errors import ErrorDetail, registry
 from shaping.errors.codes import EXIT_CODES, ExitTable, exit_number
-from shaping.errors.detail import scrub_value
+from shaping.errors.texts import scrub_value
 from shaping.redaction import scrub
 from shaping.response import Warned
 

@@ -1,5 +1,7 @@
 """Error codes, coded errors, and how exceptions become them."""
 
+from typing import TYPE_CHECKING
+
 from shaping.errors.codes import (
     EXIT_CODES,
     EXIT_TABLES,
@@ -11,17 +13,19 @@ from shaping.errors.codes import (
     UnknownCodeError,
     registry,
 )
-from shaping.errors.detail import (
-    ErrorDetail,
-    Redirect,
-    ToolError,
-    code_for_exit,
-    from_exit_code,
-    from_status,
-    make_error,
-)
-from shaping.errors.exceptions import from_exception
-from shaping.response import nearest
+from shaping.response import late_names, nearest
+
+if TYPE_CHECKING:
+    from shaping.errors.detail import (
+        ErrorDetail,
+        Redirect,
+        ToolError,
+        code_for_exit,
+        from_exit_code,
+        from_status,
+        make_error,
+    )
+    from shaping.errors.exceptions import from_exception
 
 codes = registry.codes
 register = registry.register
@@ -52,3 +56,6 @@ __all__ = [
     "registry",
     "unregister_plugin",
 ]
+
+# The model of an error takes 60 ms to import: an answer that is none does without.
+__getattr__ = late_names(__name__, __all__, ("detail", "exceptions"))

@@ -11,8 +11,9 @@ import orjson
 from shaping.envelope import is_envelope, recognise
 from shaping.envelope.dialects.members import lenient_error
 from shaping.errors import ErrorDetail, from_exception, make_error, nearest
-from shaping.errors.detail import code_for_status, phrase, scrub_value
+from shaping.errors.detail import code_for_status, phrase
 from shaping.errors.exceptions import look_up, summary
+from shaping.errors.texts import scrub_value
 from shaping.redaction import scrub
 from shaping.response import required
 

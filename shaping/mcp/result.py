@@ -16,7 +16,7 @@ from shaping.cleaning import log_fault
 from shaping.cleaning.call import clean_error, limit_error
 from shaping.clients import KnownClient, find_client
 from shaping.envelope import recognise
-from shaping.envelope.dialects.members import is_excluded, warnings_member
+from shaping.envelope.dialects.members import warnings_member
 from shaping.mcp.errors import error_from_text, model_members, model_text, own_words
 from shaping.mcp.parts import (
     TEXT,
@@ -49,7 +49,7 @@ from shaping.mcp.schema import is_valid
 from shaping.parsers.json import write_json
 from shaping.present import Presented
 from shaping.present.wrap import known_meta
-from shaping.response import CallContext, Shaped, Warned, grouped
+from shaping.response import CallContext, Shaped, Warned, grouped, is_excluded
 from shaping.tokens import count
 from shaping.values import with_numbers
 

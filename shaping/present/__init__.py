@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from shaping import envelope as envelopes
 from shaping.budget.fit import Budget, Fitted, count_near, fit_value
 from shaping.cleaning import WITHHELD, Cleaned, fail_safe, log_fault, scrub_warning, with_absent
 from shaping.cleaning.call import clean_error
-from shaping.envelope import Envelope, local_envelope
 from shaping.present.notices import notice
 from shaping.present.original import Original
 from shaping.present.wrap import tag_of, wire_value, wrap, write
@@ -24,6 +24,7 @@ from shaping.values import reads_once, to_plain
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
     from shaping.settings import Plan
 
@@ -368,7 +369,7 @@ class Unshaped(Shaped):
 
 def untouched(value: Any, plan: Plan, call: CallContext) -> Unshaped:
     """Hand on the very value, as SHAPING=off asks."""
-    return Unshaped(plan, call, value, local_envelope(value, plan.tool, error=call.error))
+    return Unshaped(plan, call, value, envelopes.local_envelope(value, plan.tool, error=call.error))
 
 
 def observed(value: Any, would_be: Shaped) -> Unshaped:
@@ -387,7 +388,7 @@ def left_alone(value: Any, plan: Plan, call: CallContext) -> Unshaped:
     data = clean if changed else value
     error = _fail_safe_error(call.error, plan)
     warnings = call.warnings if plan.redact.off else tuple(map(scrub_warning, call.warnings))
-    envelope = local_envelope(data, plan.tool, error=error, warnings=warnings, request_id=call.request_id)
+    envelope = envelopes.local_envelope(data, plan.tool, error=error, warnings=warnings, request_id=call.request_id)
     bare = plan.dialect == "none"
     wire = data if bare else envelope.render(plan.dialect, include=plan.envelope, debug=plan.debug)
     return Unshaped(plan, call, wire, envelope)
@@ -399,7 +400,7 @@ def unshaped(raw: Any, plan: Plan, call: CallContext, fault: Exception) -> Unsha
     warning = Warned("SHAPING_FAULT", f"shaping failed ({type(fault).__name__}); this answer is unshaped")
     warnings = (*map(scrub_warning, call.warnings), warning)
     error = _fail_safe_error(call.error, plan)
-    envelope = local_envelope(
+    envelope = envelopes.local_envelope(
         fail_safe(raw, plan), plan.tool, error=error, warnings=warnings, request_id=call.request_id
     )
     wire = envelope.render(plan.dialect, include=plan.envelope | {"warnings"}, debug=plan.debug)

@@ -8,15 +8,13 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
 from shaping.cleaning import clean
 from shaping.errors import ToolError
 from shaping.parsers import parse_to_ask
-from shaping.paths import FieldPlan, compile_fields
 from shaping.paths.rules import original
+from shaping.present.original import first_page_plan
 from shaping.response import TOOL_WARNING, CallContext, Shaped, Warned, counted
-from shaping.settings.plan import KEEP_EMPTIES, Empties
+from shaping.settings.plan import KEEP_EMPTIES
 from shaping.store.expand import Expanded, Recalled, expand, listed
 from shaping.store.keeper import SHAPED
 from shaping.store.search import search
@@ -25,33 +23,10 @@ from shaping.tokens import counter
 from shaping.values import with_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
+    from shaping.paths import FieldPlan
     from shaping.settings import Plan
-
-
-_AS_THEY_ARE = ("profile", "noise", "encoding", "lossless", "max_string")
-
-
-def about_pages(plan: Plan, fields: FieldPlan | None, call: CallContext) -> dict[str, str]:
-    """Write down by which choices a response was shaped."""
-    paths = None if fields is None else (fields.include, fields.exclude, dict(fields.rename))
-    said = {name: getattr(plan, name) for name in _AS_THEY_ARE} | {"as_text": not plan.parse}
-    said |= {"fields": paths, "prune": plan.empties, "arguments": sorted(call.arguments)}
-    return {"plan": orjson.dumps(said).decode()}
-
-
-def first_page_plan(now: Plan, meta: Mapping[str, str]) -> tuple[Plan, frozenset[str]]:
-    """Return the plan by which a first page was shaped, with the private paths of today, and its arguments' names."""
-    if "plan" not in meta:
-        return now, frozenset()
-    said: dict[str, Any] = orjson.loads(meta["plan"])
-    empties = {**said["prune"], "default_values": tuple(map(tuple, said["prune"]["default_values"]))}
-    fields = None if said["fields"] is None else compile_fields(*said["fields"])
-    choices = {name: said[name] for name in _AS_THEY_ARE} | {"noise": tuple(said["noise"])}
-    parse = () if said.get("as_text") else now.parse
-    plan = replace(now, fields=fields, error_fields=fields, empties=Empties(**empties), parse=parse, **choices)
-    return plan, frozenset(said["arguments"])
 
 
 def whole_plan(plan: Plan) -> Plan:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.envelope.dialects.members import is_excluded
 from shaping.redaction import scrub
-from shaping.response import EMPTY, TOOL_WARNING, Listed, Omission, Shaped, counted
+from shaping.response import EMPTY, TOOL_WARNING, Listed, Omission, Shaped, counted, is_excluded
 from shaping.tokens import counter, upper_bound
 
 if TYPE_CHECKING:

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from shaping.budget.lines import missing_lines
 from shaping.parsers.sections import DiffLines, LogLines, sections_of
-from shaping.paths import compile_fields, select
+from shaping.paths import FieldPlan, compile_fields, select
 from shaping.paths.grammar import Trail, write_trail
 from shaping.paths.rules import differs, original
-from shaping.present.expansion import about_pages
 from shaping.present.notices import summarize_columns
 from shaping.redaction import scrub
 from shaping.response import CallContext, Omission, Reason, grouped
+from shaping.settings.plan import Empties
 from shaping.store.expand import price, price_of
 from shaping.store.files import ResultFile, result_file, results_folder
-from shaping.store.tables import SqlTable, describe_tables, find_tables
 from shaping.tokens import cheap, count, counter
 from shaping.values import MARK, mark_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from shaping.cleaning import Cleaned
     from shaping.settings import Plan
@@ -44,6 +43,30 @@ _LOOKED_INTO = 5_000_000  # bytes of data; to find the tables of more takes long
 _LITTLE = 200  # characters of members that are null or empty
 _ENTRY = '{"path":"**","count":2,"reason":"null"},'  # of an envelope that lists what was left out, for its price
 _LINE_BREAK = 2  # tokens, where a closing bracket no longer ends the text
+
+
+_AS_THEY_ARE = ("profile", "noise", "encoding", "lossless", "max_string")
+
+
+def about_pages(plan: Plan, fields: FieldPlan | None, call: CallContext) -> dict[str, str]:
+    """Write down by which choices a response was shaped."""
+    paths = None if fields is None else (fields.include, fields.exclude, dict(fields.rename))
+    said = {name: getattr(plan, name) for name in _AS_THEY_ARE} | {"as_text": not plan.parse}
+    said |= {"fields": paths, "prune": plan.empties, "arguments": sorted(call.arguments)}
+    return {"plan": orjson.dumps(said).decode()}
+
+
+def first_page_plan(now: Plan, meta: Mapping[str, str]) -> tuple[Plan, frozenset[str]]:
+    """Return the plan by which a first page was shaped, with the private paths of today, and its arguments' names."""
+    if "plan" not in meta:
+        return now, frozenset()
+    said: dict[str, Any] = orjson.loads(meta["plan"])
+    empties = {**said["prune"], "default_values": tuple(map(tuple, said["prune"]["default_values"]))}
+    fields = None if said["fields"] is None else compile_fields(*said["fields"])
+    choices = {name: said[name] for name in _AS_THEY_ARE} | {"noise": tuple(said["noise"])}
+    parse = () if said.get("as_text") else now.parse
+    plan = replace(now, fields=fields, error_fields=fields, empties=Empties(**empties), parse=parse, **choices)
+    return plan, frozenset(said["arguments"])
 
 
 @dataclass(eq=False)
@@ -103,7 +126,7 @@ class Original:
 
     def tables(self, paths: tuple[str, ...], most: int) -> str:
         """Name the SQL tables of lists that were cut, where there are more than `items`."""
-        return describe_tables(self._tables, paths, most)
+        return self._describe_tables(paths, most)
 
     def missing_sections(self, cut: str, head: int, count: int) -> str:
         """List the files of a diff, or the sections of a log, of which a cut of so many characters takes something."""
@@ -123,8 +146,11 @@ class Original:
         return sections_of(self.cleaned.value.split("\n")) if isinstance(self.cleaned.value, str) else None
 
     @cached_property
-    def _tables(self) -> list[SqlTable]:
-        return find_tables(self.cleaned.value) if (self.cleaned.size or 0) <= _LOOKED_INTO else []
+    def _describe_tables(self) -> Callable[[tuple[str, ...], int], str]:
+        from shaping.store.tables import describe_tables, find_tables  # noqa: PLC0415 (only of what a budget cut: costs 10 ms)
+
+        found = find_tables(self.cleaned.value) if (self.cleaned.size or 0) <= _LOOKED_INTO else []
+        return partial(describe_tables, found)
 
     @cached_property
     def _columns(self) -> dict[str, tuple[str, ...]]:

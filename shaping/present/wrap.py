@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping import encoders, envelope as envelopes
 from shaping.cleaning import redact_value
-from shaping.envelope import Envelope, local_envelope
-from shaping.envelope.model import LocalMeta, UpgradeHint
 from shaping.present.notices import missing_fields, noise_notice, omission_members, tool_notice, tool_warnings
 from shaping.response import TOOL_WARNING
 from shaping.tokens import count, counter
 from shaping.values import MARK, BigInteger, mark_numbers
 
 if TYPE_CHECKING:
+    from shaping.envelope import Envelope
     from shaping.present import Presented
     from shaping.settings import Plan
 
@@ -61,9 +61,9 @@ def _envelope(response: Presented) -> Envelope[Any]:
     data = None if response.not_modified else response.fitted.value
     if call.source is None:
         warnings = () if response.terse else response.warnings
-        return local_envelope(data, response.plan.tool, error=call.error, warnings=warnings, **meta)
+        return envelopes.local_envelope(data, response.plan.tool, error=call.error, warnings=warnings, **meta)
     kept = call.source.meta.model_copy(update=_settled(meta))
-    if isinstance(kept, LocalMeta) and not kept.operation_id:  # a form that names neither has none of its own
+    if isinstance(kept, envelopes.LocalMeta) and not kept.operation_id:  # a form that names neither has none of its own
         own = {"operation_id": response.plan.tool, "timestamp": kept.timestamp or time_ns() // 1_000_000}
         kept = kept.model_copy(update=own)
     warnings = (*call.source.warnings, *response.warnings)
@@ -100,7 +100,7 @@ def known_meta(response: Presented) -> dict[str, Any]:
 def _settled(meta: dict[str, Any]) -> dict[str, Any]:
     """Return meta as the model holds it, where no factory does."""
     if "upgrade_hints" in meta:
-        meta["upgrade_hints"] = tuple(UpgradeHint(**hint) for hint in meta["upgrade_hints"])
+        meta["upgrade_hints"] = tuple(envelopes.UpgradeHint(**hint) for hint in meta["upgrade_hints"])
     extra = {name: meta.pop(name) for name in ("timings", "plan") if name in meta}
     return {**meta, "extensions": extra} if extra else meta
 
@@ -212,9 +212,7 @@ def _with_absent(response: Presented, text: str, encoding: str, *, only_data: bo
 def _write_numbers(value: Any, response: Presented) -> tuple[str, str]:
     """Write a value with its integers beyond 64 bits as the numbers that the tool sent."""
     if type(value) is str and _may_shorten_lines(response):
-        from shaping.encoders.lines import encode  # noqa: PLC0415 (only whole texts need it: costs 10 ms)
-
-        return encode(value), "text"
+        return encoders.lines.encode(value), "text"
     if not any(warned.code == "BIG_INTEGER" for warned in response.cleaned.warnings):
         known = response.cleaned.written if value is response.cleaned.value else None
         return encode_value(value, response.plan, known)
@@ -244,9 +242,7 @@ def encode_value(value: Any, plan: Plan, compact: bytes | None = None) -> tuple[
     compact = orjson.dumps(value) if compact is None else compact
     if plan.encoding == "json" or (plan.encoding == "auto" and len(compact) < SMALL):
         return compact.decode(), "json"
-    from shaping.encoders.encoding import encode  # noqa: PLC0415 (small answers need no encoder: costs 10 ms)
-
-    made = encode(
+    made = encoders.encode(
         value,
         plan.encoding,
         repeats="repeats" in plan.noise,

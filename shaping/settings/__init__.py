@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from shaping.response import late_names
 from shaping.settings.files import bundled
 from shaping.settings.jsonc import ConfigError
 from shaping.settings.loading import LoadedConfig, load
@@ -28,9 +28,5 @@ __all__ = [
     "load",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    # The model is slow to import: a command with the bundled config does without it.
-    if name != "Config":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.model"), name)
+# The model is slow to import: a command with the bundled config does without it.
+__getattr__ = late_names(__name__, __all__, ("model",))

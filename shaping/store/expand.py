@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.errors import ToolError
+from shaping import errors
 from shaping.paths import FieldPlan, Path, PathError, compile_fields, parse, select
 from shaping.paths.grammar import Each, Index, Name, Slice, Step
 from shaping.paths.selection import Miss, matches, miss
@@ -61,14 +61,14 @@ class Expanded:
 def recall(keeper: Keeper, ref: object, *, owner: str | None = None) -> Recalled:
     """Find what a ref stands for; unknown, expired, forged and foreign refs are all REF_NOT_FOUND."""
     if not isinstance(ref, str) or not ref.startswith("r_"):
-        raise ToolError("REF_NOT_FOUND", _GONE, hint=_AGAIN)
+        raise errors.ToolError("REF_NOT_FOUND", _GONE, hint=_AGAIN)
     try:
         stored = keeper.get(ref)
     except StoreError:
-        raise ToolError("UNAVAILABLE", "the store cannot be read now") from None
+        raise errors.ToolError("UNAVAILABLE", "the store cannot be read now") from None
     # One answer for all: a guess learns nothing from it.
     if stored is None or stored.meta.get("owner", "") != (owner or ""):
-        raise ToolError("REF_NOT_FOUND", _GONE, hint=_AGAIN)
+        raise errors.ToolError("REF_NOT_FOUND", _GONE, hint=_AGAIN)
     if "lost" in stored.meta:
         return _recall_output(keeper.store, ref, stored)
     value = orjson.loads(stored.payload)
@@ -89,7 +89,7 @@ def stored_streams(store: Store, ref: str) -> dict[str, Stream] | None:
     try:
         found = store.get(f"{ref}.streams")
     except StoreError:
-        raise ToolError("UNAVAILABLE", "the store cannot be read now") from None
+        raise errors.ToolError("UNAVAILABLE", "the store cannot be read now") from None
     return None if found is None else {name: Stream(**said) for name, said in orjson.loads(found.payload).items()}
 
 
@@ -98,7 +98,7 @@ def read_parts(store: Store, stream: Stream) -> Iterator[bytes]:
     for number in range(stream.parts):
         part = store.get(f"{stream.prefix}.{number}")
         if part is None:
-            raise ToolError("REF_NOT_FOUND", "a part of this output has made way for newer ones")
+            raise errors.ToolError("REF_NOT_FOUND", "a part of this output has made way for newer ones")
         yield part.payload
 
 
@@ -128,7 +128,7 @@ def expand(
 
     found = page(value, start, lambda one: counter.exact(render(shown(one))), max_tokens)
     if found is None:
-        raise ToolError(
+        raise errors.ToolError(
             "BAD_ARGUMENT",
             f"a budget of {counted(max_tokens or 0, 'token')} is too small to show anything of it",
             hint=_MORE,
@@ -153,7 +153,9 @@ def resume(secret: bytes, ref: str, cursor: object) -> tuple[str, Position]:
     try:
         offset, trail, path = read_cursor(secret, ref, str(cursor)).split("/", 2)
     except CursorError as problem:
-        raise ToolError("BAD_ARGUMENT", str(problem), hint="Use the cursor as it was given, with its ref.") from None
+        raise errors.ToolError(
+            "BAD_ARGUMENT", str(problem), hint="Use the cursor as it was given, with its ref."
+        ) from None
     return path, Position.read(f"{offset.removeprefix(SHAPED)}/{trail}")
 
 
@@ -166,14 +168,14 @@ def _chosen(value: Any, path: str) -> tuple[Any, str]:
     try:
         return choose_members(value, paths)
     except PathError as problem:
-        raise ToolError("BAD_ARGUMENT", f"the paths cannot be read together: {problem}", hint=_PATHS) from None
+        raise errors.ToolError("BAD_ARGUMENT", f"the paths cannot be read together: {problem}", hint=_PATHS) from None
 
 
 def _select(value: Any, path: str) -> Any:
     try:
         found = choose(value, path)
     except PathError as problem:
-        raise ToolError("BAD_ARGUMENT", f"the path cannot be read: {problem}", hint=_PATHS) from None
+        raise errors.ToolError("BAD_ARGUMENT", f"the path cannot be read: {problem}", hint=_PATHS) from None
     except LookupError:
         raise _nothing(miss(value, path) or Miss(path)) from None
     missed = miss(value, path) if path and found == [] else None
@@ -182,8 +184,8 @@ def _select(value: Any, path: str) -> Any:
     return found
 
 
-def _nothing(missed: Miss) -> ToolError:
-    return ToolError("NOT_FOUND", str(missed), similar=missed.near, hint=_PATHS)
+def _nothing(missed: Miss) -> errors.ToolError:
+    return errors.ToolError("NOT_FOUND", str(missed), similar=missed.near, hint=_PATHS)
 
 
 def _under(prefix: str, path: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 from shaping import Shaper
 from shaping.envelope import local_envelope
 from shaping.errors import ErrorDetail, Redirect
-from shaping.errors.detail import scrub_error
+from shaping.errors.texts import scrub_error
 from shaping.response import Warned
 
 TOKEN = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"

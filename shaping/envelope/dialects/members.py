@@ -13,7 +13,7 @@ from shaping.envelope.model import COMMON, CommonMeta, Envelope, EnvelopeError, 
 from shaping.errors import ErrorDetail, registry
 from shaping.errors.codes import LEAN, LEAN_COARSE
 from shaping.errors.detail import Redirect
-from shaping.response import TOOL_WARNING, Listed, MemberChoice, Omission, Warned
+from shaping.response import TOOL_WARNING, Listed, Omission, Warned, is_excluded
 
 LONGEST_WAIT = 10.0**9  # seconds; a larger number, or NaN, is not a duration
 _LONGEST_MESSAGE = 2000
@@ -118,11 +118,6 @@ ORDER = tuple(name for name in CommonMeta.model_fields if name != "extensions")
 def is_set(value: Any) -> bool:
     """Whether a member is set: 0 is, an empty list is not."""
     return value is not None and value is not False and value != ()
-
-
-def is_excluded(name: str, include: Collection[str]) -> bool:
-    """Whether a member is never to be sent."""
-    return isinstance(include, MemberChoice) and name in include.excluded
 
 
 def is_shown(name: str, value: Any, include: Collection[str], debug: bool) -> bool:

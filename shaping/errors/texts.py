@@ -1,0 +1,69 @@
+"""The texts of an error as plain data, changed and without secrets; loaded without the model of an error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from shaping.redaction import redact
+from shaping.redaction.redact import rules_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from shaping.errors.detail import ErrorDetail
+
+_TEXTS = ("message", "hint", "detail", "docs_url", "details", "next_actions", "similar", "extensions")
+
+
+def scrub_value(value: Any) -> Any:
+    """Return the value as plain data without secrets."""
+    return redact(plain_texts(value))[0]
+
+
+def scrub_error(error: ErrorDetail, *, names: bool = False) -> ErrorDetail:
+    """Return an error without secrets; the same object where it has none."""
+    texts = {name: getattr(error, name) for name in _TEXTS}
+    command = error.redirect.command if error.redirect is not None else None
+    if not names and not rules_for([texts, command]).rules:
+        return error
+    return change_texts(error, lambda texts: {name: redact(value, names=names)[0] for name, value in texts.items()})
+
+
+def change_texts(error: ErrorDetail, change: Callable[[dict[str, Any]], dict[str, Any]]) -> ErrorDetail:
+    """Return an error with its texts changed by a function; the same object where nothing changes."""
+    texts = {name: value for name in _TEXTS if (value := getattr(error, name))}
+    if error.redirect is not None:
+        texts["redirect"] = error.redirect.command
+    # It may hold the caller's own objects, which must not be changed: plain data is.
+    texts = plain_texts(texts)
+    clean = change(texts)
+    if clean == texts:
+        return error
+    clean = {name: clean.get(name) for name in texts} | clean
+    clean |= {name: tuple(clean[name] or ()) for name in ("next_actions", "similar") if name in clean}
+    if error.redirect is not None:
+        command = clean["redirect"]
+        clean["redirect"] = None if command is None else error.redirect.model_copy(update={"command": command})
+    return error.model_copy(update=clean)
+
+
+def plain_texts(value: Any) -> Any:
+    """Return the value as plain data, with the text of what is none."""
+    try:
+        return orjson.loads(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS))
+    except (TypeError, ValueError):  # a lone surrogate or an integer too wide for JSON: its text will do
+        return _plain_by_hand(value)
+
+
+def _plain_by_hand(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_text(key): plain_texts(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_texts(item) for item in value]
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    return str(value).encode(errors="replace").decode()
