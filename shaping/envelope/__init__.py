@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from shaping.response import Dialect, late_names
 
 if TYPE_CHECKING:
+    from shaping.envelope import dialects as dialects
     from shaping.envelope.dialects import DIALECTS, parse, read_wire, recognise
     from shaping.envelope.factories import (
         command_envelope,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, Self, TypeAlias, TypeVar, get_args
 
@@ -10,6 +10,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
+from shaping import envelope as envelopes
 from shaping.errors import ErrorDetail, ToolError, nearest, registry
 from shaping.response import Dialect, Listed, Omission, Warned, did_you_mean
 
@@ -246,16 +247,14 @@ class Envelope(BaseModel, Generic[T]):
     @classmethod
     def parse(cls, wire: Any, dialect: Dialect | None = None) -> Envelope[Any]:
         """Read an envelope from its wire form; without a dialect, the one it is written in is recognised."""
-        from shaping.envelope.dialects import parse  # noqa: PLC0415 (the dialects import this class)
-
-        return parse(wire, dialect)
+        return envelopes.parse(wire, dialect)
 
     def render(self, dialect: Dialect = "lean", *, include: Collection[str] = (), debug: bool = False) -> Any:
         """Write the envelope in a dialect, with the optional members in `include`, or under debug with all of them."""
-        renderer = RENDER.get(dialect)
-        if renderer is None:
+        form = envelopes.dialects.FORMS.get(dialect)
+        if form is None:
             raise unknown_dialect(dialect)
-        return renderer(self, include, debug)
+        return form.render(self, include, debug)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -265,14 +264,12 @@ class Envelope(BaseModel, Generic[T]):
         return self
 
 
-# Filled by `dialects`, which is written in terms of this class; looked up there, a render would pay for an import.
-RENDER: dict[str, Callable[[Envelope[Any], Collection[str], bool], Any]] = {}
-
-
 def unknown_dialect(name: object) -> EnvelopeError:
     """Make the error for a dialect that does not exist."""
-    guess = did_you_mean(nearest(str(name), sorted(RENDER)))
-    return EnvelopeError(f"dialect is {name!r}; expected one of {', '.join(sorted(RENDER))}.{guess}")
+    known = sorted(get_args(Dialect))
+    return EnvelopeError(
+        f"dialect is {name!r}; expected one of {', '.join(known)}.{did_you_mean(nearest(str(name), known))}"
+    )
 
 
 def contradicts(error: ErrorDetail | None, meta: Meta) -> str | None:

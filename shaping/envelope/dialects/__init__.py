@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple, get_args
 
 from shaping.envelope.dialects import flat, invariant, lean, members, sourced
-from shaping.envelope.model import RENDER, Envelope, EnvelopeError, is_envelope, unknown_dialect
+from shaping.envelope.model import Envelope, EnvelopeError, is_envelope, unknown_dialect
 from shaping.response import Dialect
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
@@ -34,7 +34,6 @@ FORMS: Mapping[str, WireForm] = {
     "invariant": WireForm(invariant.render, invariant.read, invariant.parse),
     "none": _NONE,
 }
-RENDER.update({name: form.render for name, form in FORMS.items()})
 
 
 def recognise(wire: Any) -> Dialect:
