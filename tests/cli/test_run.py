@@ -324,23 +324,6 @@ def test_switched_off_it_leaves_a_commands_output_to_the_byte(tmp_path: Path) ->
     )
 
 
-def test_a_plain_run_loads_no_library_for_command_lines(home: Path) -> None:
-    words = [sys.executable, "-c", _RUN_AND_LIST, "run", "--max-tokens", "50", "--", "echo", "hi"]
-    done = subprocess.run(words, capture_output=True, check=True, text=True, cwd=home, timeout=300)
-    assert (done.stdout, done.stderr) == ("hi\n", "")
-
-
-_RUN_AND_LIST = """
-import sys
-from shaping.__main__ import main
-try:
-    main()
-except SystemExit as ended:
-    assert ended.code == 0
-    assert not {"typer", "rich", "asyncio", "click"} & set(sys.modules), sorted(sys.modules)
-"""
-
-
 def test_a_plain_run_and_the_command_line_read_the_same_options(home: Path) -> None:
     (home / "c.json").write_text('{"tool_overrides": {"mine": {"exclude_fields": ["b"]}}}')
     (home / "data").write_text('{"a": 1, "b": 2, "c": 3}')
@@ -409,9 +392,29 @@ def test_a_system_without_room_for_another_process_costs_neither_the_answer_nor_
 
 
 def test_a_plain_command_by_the_bundled_config_waits_for_neither_the_models_nor_the_shaper(home: Path) -> None:
-    words = [sys.executable, "-X", "importtime", "-m", "shaping", "run", "--", "echo", "done"]
+    done, imported = _imported(home, "--max-tokens", "500", "--", "echo", "done")
+    assert done == "done\n"
+    slow = {"pydantic", "shaping.errors", "shaping.shaper", "asyncio", "sqlite3", "typer", "click", "rich"}
+    assert imported & slow == set()
+
+
+@pytest.mark.parametrize(
+    "words", [["cat", "pods.json"], ["git", "log"], ["git", "status"], ["git", "diff"]], ids=lambda words: words[-1]
+)
+def test_data_and_what_presets_shorten_wait_for_neither_the_models_nor_sql(words: list[str], home: Path) -> None:
+    pods = [{"name": f"pod-{n}", "phase": "Running", "node": None, "restarts": n} for n in range(40)]
+    (home / "pods.json").write_text(json.dumps(pods))
+    commit = "git -c user.name=A -c user.email=a@x.invalid commit -q -m one"
+    setup = f"git init -q . && git add . && {commit} && echo >> pods.json"
+    subprocess.run(["sh", "-c", setup], cwd=home, check=True)
+    done, imported = _imported(home, "--", *words)
+    assert done
+    slow = {"pydantic", "shaping.envelope.model", "shaping.store.sql", "shaping.present.expansion", "typer"}
+    assert ("shaping.shaper" in imported, imported & slow) == (True, set())
+
+
+def _imported(where: Path, *words: str) -> tuple[str, set[str]]:
+    program = [sys.executable, "-X", "importtime", "-m", "shaping", "run", *words]
     environ = {**os.environ, "SHAPING_LEDGER": "off"}
-    done = subprocess.run(words, cwd=home, env=environ, capture_output=True, text=True, check=True, timeout=300)
-    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
-    assert done.stdout == "done\n"
-    assert imported & {"pydantic", "shaping.errors", "shaping.shaper", "asyncio", "sqlite3", "typer"} == set()
+    done = subprocess.run(program, cwd=where, env=environ, capture_output=True, text=True, check=True, timeout=300)
+    return done.stdout, {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
