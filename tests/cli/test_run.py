@@ -392,7 +392,7 @@ def test_a_system_without_room_for_another_process_costs_neither_the_answer_nor_
 
 
 def test_a_plain_command_by_the_bundled_config_waits_for_neither_the_models_nor_the_shaper(home: Path) -> None:
-    done, imported = _imported(home, "--max-tokens", "500", "--", "echo", "done")
+    done, imported = _imported(home, "--", "echo", "done")
     assert done == "done\n"
     slow = {"pydantic", "shaping.errors", "shaping.shaper", "asyncio", "sqlite3", "typer", "click", "rich"}
     assert imported & slow == set()
