@@ -62,6 +62,8 @@ _DEEP = 24  # deeper nests are written as JSON: a header that deep reads worse t
 _LONG, _LONG_LINE = 100, 300  # characters of a string with line breaks or quotes, or of any, that stands below its row
 _LEAST = 7  # characters of JSON of a record with a member, and a comma
 _EMPTY = frozenset({NoneType, Missing})
+_PLAIN = frozenset({str, int, bool, NoneType})
+_JSON = frozenset("{[")
 
 
 def table(
@@ -124,19 +126,23 @@ def _derived(found: Mapping[str, list[Any]], context: TableContext, prefix: str)
 
 
 def _column(column: list[Any], context: TableContext, at: ColumnPath) -> Sequence[Node]:
-    if nodes := _plain(column, context, at):
-        return nodes
+    first = column[0]
     kinds = set(map(type, column))
-    if dict not in kinds and list not in kinds:
-        return _scalars(column, kinds, context, at)
+    # Of other types equal values may be written differently: 1 is 1.0 and true.
+    if len(kinds) == 1 and type(first) in _PLAIN and first == column[-1] and column.count(first) == len(column):
+        return (throughout(cell(first), len(column), context, at),)
     if dict in kinds:
         # What is a record here and something else there is JSON throughout.
         usual = at.depth <= _DEEP and any(column) and kinds <= {dict, *_EMPTY}
         found = _records(column, kinds, context, at) if usual else []
-    elif context.repeats and context.count > 1 and (copy := _same_as_before(column, context, at)):
-        return [copy]
-    else:
+    elif list in kinds:
+        if context.repeats and context.count > 1 and (copy := _same_as_before(column, context, at)):
+            return (copy,)
         found = _lists(column, kinds, context, at) if kinds <= {list, *_EMPTY} else []
+    elif kinds == {str}:
+        return _strings(column, context, at)
+    else:
+        return _scalars(column, kinds, context, at)
     return found or [said_once(cells(column, kinds), context, at)]
 
 
@@ -272,13 +278,6 @@ def _tagged(text: Text, context: TableContext) -> Text:
     return Text(text.name, marks, values, tags, text.as_json)
 
 
-def _opened(column: list[Any]) -> tuple[str, list[Any]] | None:
-    """Return what the strings of a column hold as JSON, where all of them do."""
-    if set(map(type, column)) != {str} or sum(map(len, column)) < _LONG:
-        return None
-    return opened(column, exact=False)  # the members may come in another order too
-
-
 def _long_ones(column: list[Any]) -> set[str]:
     """Return the strings of a column that are better read below their rows: long ones, and those that recur."""
     long = [value for value in column if type(value) is str and len(value) > _LONG]
@@ -290,20 +289,14 @@ def _long_ones(column: list[Any]) -> set[str]:
     }
 
 
-def _plain(column: list[Any], context: TableContext, at: ColumnPath) -> Sequence[Node]:
-    """Return a column of strings or of nulls alone, as most are, or nothing: no need to look at each type."""
-    first = column[0]
-    if first is not None and type(first) is not str:
-        return ()
-    if first == column[-1] and column.count(first) == len(column):
-        return (throughout(cell(first), len(column), context, at),)
-    if first and first[0] in "{[" and not context.lossless and (found := _opened(column)):
+def _strings(column: list[str], context: TableContext, at: ColumnPath) -> Sequence[Node]:
+    """Return a column of strings that are not all the same."""
+    may_be_json = column[0][:1] in _JSON and not context.lossless and sum(map(len, column)) >= _LONG
+    # The members may come in another order too.
+    if may_be_json and (found := opened(column, exact=False)):
         form, values = found
         return (*_column(values, context, at), Packed(at.label, form))
-    try:
-        joined = ",".join(column)
-    except TypeError:
-        return ()
+    joined = ",".join(column)
     if len(joined) > _LONG and context.count > 1 and max(map(len, column)) > _LONG and _long_ones(column):
         return _with_long(column, context, at)
     node = repeated(texts(column, joined), context, at)
