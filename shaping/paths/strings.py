@@ -11,7 +11,7 @@ from codecs import getincrementaldecoder
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 
 from shaping.paths.filter import GONE, FilterWalk, OmissionNode, Opener
 from shaping.paths.grammar import Deep, Glob, Name, Path
@@ -150,6 +150,9 @@ class StringFilter:
         if not (state.partial or (private.first_in(text) if private else _names_one(text, names))):
             return text
         documents = list(_data_in(text))
+        if private and documents and _has_prose(text, documents):
+            # A label may stand for all of a path but its last name.
+            state = _by_last_name(state.exclude)
         # A header may be one document, and each row another.
         values = self._without_labelled([found.value for found in documents], state, keys)
         out: list[str] = []
@@ -318,6 +321,19 @@ def _with_document(rests: frozenset[Rest], document: frozenset[Rest]) -> Private
     return Private(exclude=rests if rests is document else rests | document)
 
 
+def _has_prose(text: str, documents: list[Found]) -> bool:
+    ends = (0, *(found.end for found in documents))
+    starts = (*(found.start for found in documents), len(text))
+    return any(not _BLANK.fullmatch(text, end, start) for end, start in zip(ends, starts, strict=True))
+
+
+@lru_cache(maxsize=1024)
+def _by_last_name(rests: frozenset[Rest]) -> Private:
+    """Return the rules that hold wherever the last name of a path stands, whatever stands around it."""
+    lasts = (next((rest[at:] for at in range(len(rest) - 1, -1, -1) if _names(rest[at])), ()) for rest in rests)
+    return Private(exclude=frozenset((Deep(), *(last or (Glob("*"),))) for last in lasts))
+
+
 @lru_cache(maxsize=1024)
 def _deep(rests: frozenset[Rest]) -> frozenset[Rest]:
     return frozenset(rest for rest in rests if len(rest) == 2 and isinstance(rest[0], Deep))
@@ -417,11 +433,11 @@ def _named(rests: frozenset[Rest]) -> Names:
 
 
 def _last_name(rest: Rest) -> Name | Glob | None:
-    return next((step for step in reversed(rest) if isinstance(step, Name) or _tells(step)), None)  # type: ignore[return-value]
+    return next(filter(_names, reversed(rest)), None)
 
 
-def _tells(step: Any) -> bool:
-    return isinstance(step, Glob) and bool(step.pattern.strip("*"))
+def _names(step: Name | Glob | Deep) -> TypeGuard[Name | Glob]:
+    return isinstance(step, Name) or (isinstance(step, Glob) and bool(step.pattern.strip("*")))
 
 
 def _spelt(name: Name | Glob | None) -> str:

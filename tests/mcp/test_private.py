@@ -44,6 +44,30 @@ def test_a_private_path_from_the_root_holds_in_a_text_that_a_framework_wrapped()
     assert SECRET not in str(SHAPER.shape_result(result, tool="users"))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'account: {"pin": "%s", "owner": "Bo"}',
+        'INFO account={"pin": "%s", "owner": "Bo"}',
+        '## account\n\n[{"pin": "%s", "owner": "Bo"}]',
+        'account:\n```json\n{"pin": "%s", "owner": "Bo"}\n```',
+        '{"x": 1}\naccount: {"data": {"Pin": "%s", "owner": "Bo"}}',
+        "the account is {'pin': '%s', 'owner': 'Bo'}",
+    ],
+)
+def test_a_private_path_from_the_root_holds_in_data_behind_a_label(text: str) -> None:
+    text = text.replace("%s", SECRET)
+    block = {"type": "text", "text": text}
+    left = [
+        SHAPER.shape(text, tool="users").text,
+        SHAPER.shape({"log": [text]}, tool="users").text,
+        SHAPER.shape_result({"content": [block]}, tool="users"),
+        SHAPER.shape_result({"content": [block], "isError": True}, tool="users"),
+    ]
+    assert not [one for one in left if SECRET in str(one)]
+    assert "Bo" in str(left[0])
+
+
 def test_a_key_with_dots_is_private_where_its_names_are() -> None:
     record = {"id": 1, "user.email": SECRET, "email.work": SECRET, "account.pin": SECRET, "account.owner": "Bo"}
     assert SHAPER.shape(record, tool="users").data == {"id": 1, "account.owner": "Bo"}
