@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
@@ -83,6 +84,8 @@ _DEFINITIONS = frozenset(
 # Members of a definition: words about what there is, schemas, and parts that are definitions in turn. All others may
 # hold data.
 _WORDS = frozenset({"name", "title", "description", "instructions", "uri", "uriTemplate", "mimeType", "version"})
+_ADDRESSES = frozenset({"uri", "uriTemplate"})
+_PARAMETER = re.compile(r"([?&;#/]([^?&;#/=]{1,400})=)[^?&;#/{}]+")
 _ANSWER_WORDS = frozenset({"instructions", "protocolVersion"})  # of an answer that holds definitions
 _SCHEMAS = frozenset({"inputSchema", "outputSchema"})
 _PARTS = frozenset(
@@ -90,6 +93,7 @@ _PARTS = frozenset(
 )
 # Members of a schema: words about a value, schemas by name, and schemas. All others may hold data.
 _SCHEMA_WORDS = frozenset({"title", "description", "$comment", "pattern", "$ref", "$id", "required", "enum", "type"})
+_HELD_WORDS = _SCHEMA_WORDS - {"enum", "pattern"} | {"format"}  # what a private property may still say
 _SCHEMAS_BY_NAME = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _SUBSCHEMAS = frozenset(
     {"items", "prefixItems", "anyOf", "allOf", "oneOf", "not", "if", "then", "else", "contains", "propertyNames"}
@@ -282,6 +286,7 @@ def _clean_definition(said: Any, private: FieldPlan, names: Collection[str] = _W
     if not isinstance(said, dict):
         return private.apply(said)
     words = {key for key in said.keys() & set(names) if isinstance(said[key], str)}
+    said = {**said, **{key: _clean_address(said[key], private) for key in words & _ADDRESSES}}
     parts = {key for key in said.keys() & (_SCHEMAS | _PARTS) if isinstance(said[key], dict | list)}
     return {
         key: (_clean_schema if key in _SCHEMAS else _clean_definition)(value, private) if key in parts else value
@@ -289,20 +294,29 @@ def _clean_definition(said: Any, private: FieldPlan, names: Collection[str] = _W
     }
 
 
-def _clean_schema(schema: Any, private: FieldPlan) -> Any:
-    """Take private fields out of the data in a schema: defaults, examples, and members that no schema has."""
+def _clean_address(address: str, private: FieldPlan) -> str:
+    """Take the values of private parameters out of an address, which stays one."""
+    return _PARAMETER.sub(lambda found: found[1] if private.is_label(found[2]) else found[0], address)
+
+
+def _clean_schema(schema: Any, private: FieldPlan, *, held: bool = False) -> Any:
+    """Take private fields out of the data in a schema; of a property that is one (`held`) only what it is stays."""
     if isinstance(schema, list):
-        return [_clean_schema(one, private) for one in schema]
+        return [_clean_schema(one, private, held=held) for one in schema]
     if not isinstance(schema, dict):
         return private.apply(schema)
+    held = held or private.is_label(schema.get("title"))
     named = {key for key in schema.keys() & _SCHEMAS_BY_NAME if isinstance(schema[key], dict)}
     inner = {key for key in schema.keys() & _SUBSCHEMAS if isinstance(schema[key], dict | list)}
     out: dict[str, Any] = {}
     for key, value in _without(schema, private, named | inner | _SCHEMA_WORDS).items():
         if key in named:
-            out[key] = {name: _clean_schema(one, private) for name, one in value.items()}
-        else:
-            out[key] = _clean_schema(value, private) if key in inner else value
+            members = {name: _clean_schema(one, private, held=held or private.is_label(name)) for name, one in value.items()}
+            out[key] = members
+        elif key in inner:
+            out[key] = _clean_schema(value, private, held=held)
+        elif not held or key in _HELD_WORDS or isinstance(value, bool):
+            out[key] = value
     return out
 
 

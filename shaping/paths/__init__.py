@@ -24,7 +24,7 @@ from shaping.paths.grammar import Path, PathError, join, parse
 from shaping.paths.rules import Private, Restoring, State, read_rules, rule
 from shaping.paths.schema import Unprojectable, may_match, open_schema, project
 from shaping.paths.selection import select
-from shaping.paths.strings import StringFilter, Unreadable
+from shaping.paths.strings import StringFilter, Unreadable, private_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,6 +98,10 @@ class FieldPlan:
 
     def _takes(self, path: str, value: Any) -> bool:
         return bool(self._only(path).root.run(value) != value)
+
+    def is_label(self, name: Any) -> bool:
+        """Return whether a value is the name of a private field."""
+        return type(name) is str and private_names(self.state.exclude).is_label(name)
 
     def left_out(self, value: Any, reason: Reason = "fields") -> list[Omission]:
         """List exactly what `apply` leaves out of a value, the elements of a list together."""

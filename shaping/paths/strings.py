@@ -145,7 +145,7 @@ class StringFilter:
         return "{" in text and ('"' in text or "'" in text)  # a URL template has no quotes, and no members
 
     def _text(self, text: str, state: State, keys: Keys, *, top: bool) -> str:
-        private = _private_names(state.exclude) if isinstance(state, Private) else None
+        private = private_names(state.exclude) if isinstance(state, Private) else None
         names = () if private else _named(state.exclude)
         if not (state.partial or (private.first_in(text) if private else _names_one(text, names))):
             return text
@@ -168,7 +168,7 @@ class StringFilter:
             hit = next(filter(None, (_unread_field(piece, names, top=top) for piece in prose)), None)
         else:
             # A field that is excluded at any depth and still stands there is spelt in a way that no parser undid.
-            hit = next(filter(None, map(private.first_in, prose)), None) or _private_names(
+            hit = next(filter(None, map(private.first_in, prose)), None) or private_names(
                 _deep(state.exclude)
             ).first_in(new)
             if hit and not top and private.is_bare(text):
@@ -190,7 +190,7 @@ class StringFilter:
         source = text[found.start : found.end]
         # A key that stands twice in an object is read once: what is private is gone only if the text is written anew.
         if inside is GONE or (
-            inside == found.value and not (self.withhold and _private_names(state.exclude).first_in(source))
+            inside == found.value and not (self.withhold and private_names(state.exclude).first_in(source))
         ):
             return source
         return json.dumps(inside, ensure_ascii=False, separators=(",", ":"))
@@ -203,7 +203,7 @@ class StringFilter:
         def replace(cell: Any, place: tuple[str | int, ...]) -> Any:
             return self._held(cell, (*keys, *(step if type(step) is str else None for step in place)))
 
-        return LabelledValues(_private_names(state.exclude).is_label, replace).run(value)
+        return LabelledValues(private_names(state.exclude).is_label, replace).run(value)
 
     def _held(self, cell: Any, keys: Keys) -> Any:
         if cell in _HELD:
@@ -418,7 +418,7 @@ class PrivateNames:
         return compact(plain_text(text)) in self.names
 
 
-_private_names = lru_cache(maxsize=1024)(PrivateNames)
+private_names = lru_cache(maxsize=1024)(PrivateNames)
 
 
 @lru_cache(maxsize=1024)

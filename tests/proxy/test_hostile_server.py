@@ -233,6 +233,30 @@ async def test_a_tool_keeps_the_arguments_that_are_named_like_what_is_private(co
         assert answer["result"]["tools"][0] == tools[0]
 
 
+@pytest.mark.parametrize("keyword", ["default", "examples", "const", "enum", "minimum", "pattern", "x-last", "anyOf", "items"])
+async def test_a_private_property_of_a_schema_says_no_value(connect: Connect, private: Path, keyword: str) -> None:
+    said = {"items": {"enum": [PRIVATE]}, "anyOf": [{"const": PRIVATE}], "enum": [PRIVATE], "examples": [PRIVATE]}
+    held = {"type": "string", "description": "A number.", keyword: said.get(keyword, PRIVATE)}
+    properties = {"SSN": held, "who": {"$ref": "#/$defs/who"}, "other": {"title": "Employee SSN", **held}}
+    schema = {"type": "object", "properties": properties, "$defs": {"who": {"properties": {"ssn": held}}}}
+    tools = [{"name": "t", "inputSchema": schema, "outputSchema": schema}]
+    raw = '{"jsonrpc":"2.0","id":ID,"result":' + json.dumps({"tools": tools}) + "}"
+    async with connect(command_server(MIRROR), config=private) as driver:
+        answer = await driver.ask("tools/list", {"arguments": {"raw": raw}})
+        assert PRIVATE not in json.dumps(answer)
+        assert answer["result"]["tools"][0]["inputSchema"]["properties"]["SSN"]["description"] == "A number."
+
+
+async def test_the_address_of_a_resource_holds_no_private_parameter(connect: Connect, private: Path) -> None:
+    listed = [f"x://b?a=1&ssn={PRIVATE}&b=2", f"x://b#ssn={PRIVATE}", f"x://b;SSN={PRIVATE}/c", "x://b/ssn?a=1"]
+    raw = {"resources": [{"uri": uri, "name": "b"} for uri in listed]}
+    async with connect(command_server(MIRROR), config=private) as driver:
+        line = '{"jsonrpc":"2.0","id":ID,"result":' + json.dumps(raw) + "}"
+        answer = await driver.ask("resources/list", {"arguments": {"raw": line}})
+        found = [one["uri"] for one in answer["result"]["resources"]]
+        assert found == ["x://b?a=1&ssn=&b=2", "x://b#ssn=", "x://b;SSN=/c", "x://b/ssn?a=1"]
+
+
 async def test_what_a_line_of_a_log_began_is_withheld_in_the_next_ones(
     private: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
