@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from codecs import getincrementaldecoder
 from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -59,6 +60,7 @@ class PartWriter:
     def __init__(self, outputs: OutputStore, redact: Redact) -> None:
         self._outputs = outputs
         self._redactor = None if redact.off else StreamRedactor(names=redact.names)
+        self._decoder = getincrementaldecoder("utf-8")("surrogateescape")  # what is no UTF-8 comes back as it was
         self._prefix = f"p_{secrets.token_hex(16)}"
         self._waiting = bytearray()
         self._parts = self._size = self._taken = self._kept = 0
@@ -71,18 +73,18 @@ class PartWriter:
         if self.failed or not room:
             return
         self._taken += len(chunk[:room])
-        # One character a byte: what is no UTF-8 comes back as it was, and secrets are ASCII.
         if self._redactor is None:
             self._waiting += chunk[:room]
         else:
-            self._waiting += self._redactor.feed(chunk[:room].decode("latin-1")).encode("latin-1")
+            self._waiting += _encoded(self._redactor.feed(self._decoder.decode(chunk[:room])))
         while len(self._waiting) >= PART and not self.failed:
             self._put(PART)
 
     def finish(self) -> Stream:
         """Store the rest and return where all of it is."""
         if self._redactor is not None:
-            self._waiting += self._redactor.finish().encode("latin-1")
+            rest = self._redactor.feed(self._decoder.decode(b"", final=True)) + self._redactor.finish()
+            self._waiting += _encoded(rest)
         while self._waiting and not self.failed:
             self._put(PART)
         return Stream(self._prefix, self._parts, self._size, self._kept)
@@ -96,8 +98,12 @@ class PartWriter:
             self.failed = True
             return
         self._parts += 1
-        held = 0 if self._redactor is None else self._redactor.held
+        held = 0 if self._redactor is None else len(_encoded(self._redactor.held))
         self._kept = self._taken - len(self._waiting) - held
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
 def streams_of(shaper: Shaper, ref: str) -> dict[str, Stream]:

@@ -311,8 +311,9 @@ def _clean_schema(schema: Any, private: FieldPlan, *, held: bool = False) -> Any
     out: dict[str, Any] = {}
     for key, value in _without(schema, private, named | inner | _SCHEMA_WORDS).items():
         if key in named:
-            members = {name: _clean_schema(one, private, held=held or private.is_label(name)) for name, one in value.items()}
-            out[key] = members
+            out[key] = {
+                name: _clean_schema(one, private, held=held or private.is_label(name)) for name, one in value.items()
+            }
         elif key in inner:
             out[key] = _clean_schema(value, private, held=held)
         elif not held or key in _HELD_WORDS or isinstance(value, bool):

@@ -115,13 +115,13 @@ class Private(State):
 
     def member(self, key: str) -> Verdict | None:
         """Decide about a member by its key, and by each of the names that a key like `user.email` is made of."""
-        exclude, names = _below(self.exclude, key), names_in(key)
+        exclude, names = below(self.exclude, key), names_in(key)
         if () in exclude:
             return None
         if names != (key,):
             inner = self.exclude
             for name in names:
-                inner = _below(inner, name)
+                inner = below(inner, name)
                 if () in inner:
                     return None
             exclude = exclude if inner is exclude else exclude | inner
@@ -165,7 +165,7 @@ def _by_name(rests: frozenset[Rest]) -> _ByName:
     )
 
 
-def _below(rests: frozenset[Rest], key: str) -> frozenset[Rest]:
+def below(rests: frozenset[Any], key: str) -> frozenset[Any]:
     """Return what is left of paths below a member whose key names their first step in any spelling."""
     by_name = _by_name(rests)
     found = [by_name.names[name] for name in spellings(key) if name in by_name.names]

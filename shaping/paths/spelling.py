@@ -7,25 +7,38 @@ follow one another from one border of a word to another.
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from base64 import b64decode
 from functools import lru_cache
 from html import unescape
 from typing import Final
-from urllib.parse import unquote_plus
+from urllib.parse import unquote
 
-_MOST_ESCAPES = 3  # kinds of escapes inside each other
-# A run of backslashes is tried at its start only: tried at each of them, a long one would take minutes.
-_ESCAPE: Final = re.compile(r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|[nrtbf])")
-# What a reader does not see inside a word: colours of a terminal and characters of no width, also as JSON escapes them.
-HIDDEN: Final = (
-    r"(?:\x1b|(?<!\\)\\++(?:u001[bB]|x1[bB]))"
-    r"(?:\[[0-9;:?<=>]{0,40}[ -/]?[@-~]|\][^\x07\x1b\\\n]{0,400}+(?:\x07|\x1b\\)?+)"
-    r"|[\u200b-\u200d\u2060\ufeff\xad]|(?<!\\)\\++u(?:200[b-dB-D]|2060|[fF][eE][fF][fF]|00[aA][dD])"
+_MOST_ESCAPES = 4  # kinds of escapes inside each other
+# What shows nothing: controls, and what Unicode lets a font ignore. Half of a surrogate pair is a half of such a sign.
+INVISIBLE: Final = (
+    "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffc\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"
 )
-_HIDDEN: Final = re.compile(HIDDEN)
-_NO_WIDTH: Final = "\u200b\u200c\u200d\u2060\ufeff\xad"
-_ESCAPE_OF_HIDDEN: Final = re.compile(r"\\(?:x1[bB]|u(?:001[bB]|200|2060|[fF][eE][fF][fF]|00[aA][dD]))")
+BLANKS: Final = "\x0b\x0c\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_COLOUR: Final = r"\[[0-9;:?<=>]{0,40}[ -/]?[@-~]|\][^\x07\x1b\\\n]{0,400}+(?:\x07|\x1b\\)?+"
+# Escapes of JSON and of programs, of URLs and of HTML, nested ones too (`\\\\\\/`, `%252B`, `&amp;quot;`), each read as
+# what it stands for, and what a reader does not see as nothing. Their first characters come first because the engine
+# skips to the next of them; a run of backslashes is tried at its start only, or a long one would take minutes.
+ESCAPE: Final = re.compile(
+    rf"""[\\%&{INVISIBLE}\ud800-\udfff{BLANKS}]"""
+    r"""(?:(?<=\\)(?<!\\\\)\\*+(?:u\{([0-9a-fA-F]{1,8})\}|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})"""
+    r"""|([0-3][0-7]{2})|([nrtbf/"'&]))"""
+    r"""|(?<=%)(?:(?:25)*([0-7][0-9a-fA-F])|u([0-9a-fA-F]{4})"""
+    r"""|((?:25)*[c-fC-F][0-9a-fA-F](?:%(?:25)*[89abAB][0-9a-fA-F]){1,3}))"""
+    r"""|(?<=&)(?:amp;)*(\#[xX][0-9a-fA-F]{1,8};?|\#[0-9]{1,8};?|[A-Za-z][A-Za-z0-9]{1,31};)"""
+    rf"""|(?<=\x1b)(?:{_COLOUR})?+|(?<=[{INVISIBLE}\ud800-\udfff])|(?<=([{BLANKS}])))"""
+)
+_OCTAL, _LETTER_CODE, _OCTETS, _ENTITY, _BLANK = 5, 6, 9, 10, 11
+_LETTERS: Final = {"n": "\n", "r": "\n", "t": "\t", "b": "", "f": " "}
+_HIDDEN: Final = re.compile(rf"\x1b(?:{_COLOUR})|[{INVISIBLE}]")
 _FILLERS: Final = "\u115f\u1160\u3164\uffa0\u17b4\u17b5"  # letters that show nothing
 # Letters that Unicode does not take apart, by their names: small capitals, white on black, with a stroke.
 _LETTER: Final = re.compile(
@@ -53,33 +66,41 @@ _BEHIND: Final = re.compile(
 _MOST_WORDS = 12  # of a key or label: a longer one is a sentence
 
 
-def hides(text: str) -> bool:
-    """Return whether a text may hold something that a reader does not see."""
-    if "\x1b" in text or ("\\" in text and _ESCAPE_OF_HIDDEN.search(text)):
-        return True
-    return not text.isascii() and any(sign in text for sign in _NO_WIDTH)
-
-
 def visible_text(text: str) -> str:
     """Return the text as a reader sees it."""
-    return _HIDDEN.sub("", text) if hides(text) else text
+    return text if text.isascii() and text.isprintable() else _HIDDEN.sub("", text)
+
+
+def is_escaped(text: str) -> bool:
+    """Return whether a text has a character that escapes begin with."""
+    return "\\" in text or "%" in text or "&" in text
 
 
 def plain_text(text: str) -> str:
     """Return a text in plain letters, without the escapes of URLs, of HTML and of JSON, one inside the other."""
-    text = plain_letters(visible_text(text))
     for _ in range(_MOST_ESCAPES):
-        plain = unquote_plus(text) if "%" in text else text
-        plain = unescape(plain) if "&" in plain else plain
-        plain = _ESCAPE.sub(_unescaped, plain) if "\\" in plain else plain
-        if plain == text:
+        # Of a text in ASCII the names stand out whatever is invisible in it, but for colours.
+        text = plain_letters(visible_text(text) if "\x1b" in text else text)
+        if not is_escaped(text) or (plain := ESCAPE.sub(unescaped, text)) == text:
             break
-        text = plain_letters(visible_text(plain))
+        text = plain
     return text
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    return chr(int(found[1], 16)) if found[1] else "\n"
+def unescaped(found: re.Match[str]) -> str:
+    """Return what an escape stands for."""
+    group = found.lastindex
+    if group is None:
+        return ""
+    said = found[group]
+    if group == _LETTER_CODE:
+        return _LETTERS.get(said, said)
+    if group == _OCTETS:
+        return unquote(re.sub("%(?:25)+", "%", f"%{said}"))
+    if group == _ENTITY:
+        return unescape(f"&{said}")
+    code = ord(" ") if group == _BLANK else int(said, 8 if group == _OCTAL else 16)
+    return chr(code) if code <= sys.maxunicode else ""
 
 
 def plain_letters(text: str) -> str:

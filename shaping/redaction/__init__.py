@@ -27,9 +27,9 @@ class StreamRedactor:
         self._enough = 2 * HELD
 
     @property
-    def held(self) -> int:
-        """The number of characters that were taken and not returned yet."""
-        return len(self._text)
+    def held(self) -> str:
+        """The text that was taken and not returned yet."""
+        return self._text
 
     def feed(self, part: str) -> str:
         """Take a part; return what is decided, which may be nothing."""

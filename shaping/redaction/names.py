@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final
 
+from shaping.paths.spelling import plain_text
 from shaping.redaction.engine import generated
 
 _WORDS: Final = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
-# The last words of a secret's name.
+# The last words of a secret's name, together: `apiKey`, `api key` and `apikey` are one.
 _ENDINGS: Final = frozenset(
-    tuple(name.split("-"))
-    for name in """
+    """
         password passwords passwd pwd passphrase passphrases passcode secret secrets token apikey apikeys credential
         credentials authorization bearer cookie cookies jwt otp pin cvv cvc ssn mnemonic api-key api-keys access-key
         access-keys secret-key secret-keys private-key private-keys signing-key
@@ -26,7 +26,7 @@ _ENDINGS: Final = frozenset(
         accesstoken authtoken clientsecret secretkey privatekey accesskey appsecret app-key application-key
         integration-key developer-key write-key admin-key subscription-key storage-key consumer-key client-key
         key-data routing-key ingest-key
-    """.split()  # noqa: SIM905  a list of a hundred words is read as words
+    """.replace("-", "").split()
 )
 
 # A token that pages, counts or names no secret; a question about a secret.
@@ -55,11 +55,13 @@ _ENVIRONMENT_KEY: Final = re.compile(r"[A-Z][A-Z0-9_]*_KEY")
 @lru_cache(maxsize=4096)
 def sensitive(name: str) -> bool:
     """Return whether a field of that name holds a secret."""
-    words = tuple(word.lower() for word in _WORDS.findall(name))
+    words = [word.lower() for word in _WORDS.findall(plain_text(name))]
+    while words and words[-1].isdigit():  # `password[0]`
+        words.pop()
     # `ClientToken` is how some APIs call the idempotency key that a caller makes up.
-    if words[-2:] == ("client", "token"):
+    if words[-2:] == ["client", "token"]:
         return False
-    return (words[-1:] in _ENDINGS or words[-2:] in _ENDINGS) and _HARMLESS.isdisjoint(words)
+    return any("".join(words[-number:]) in _ENDINGS for number in (1, 2)) and _HARMLESS.isdisjoint(words)
 
 
 def named_secrets(text: str) -> Iterator[tuple[int, int]]:
@@ -71,7 +73,8 @@ def named_secrets(text: str) -> Iterator[tuple[int, int]]:
 
 
 _ASSIGNED: Final = re.compile(
-    r"""(?<![A-Za-z0-9_.-])(?P<name>[A-Za-z][A-Za-z0-9_.-]{2,80}+)["'\\]{0,3}[ \t]{0,3}(?:=>|:=|[:=])[ \t]{0,3}"""
+    r"""(?<![A-Za-z0-9_.-])(?:(?P<first>[A-Za-z]{2,20})[ ])?(?P<name>[A-Za-z][A-Za-z0-9_.-]{2,80}+)"""
+    r"""(?:\[[0-9]{0,9}\])?["'\\]{0,3}[ \t]{0,3}(?:=>|:=|[:=])[ \t]{0,3}"""
     r"""(?:(?P<quote>["'`])(?P<quoted>[^"'`\r\n]{1,4096}+)(?P=quote)|["'\\]{0,3}(?:(?i:bearer|basic|token)[ \t])?"""
     r"""(?P<value>[^\s"'\\,;&{}\[\]|]{2,}+))"""
 )
@@ -80,6 +83,7 @@ _LINE: Final = re.compile(
     r"(?P<value>[^\s,;=:\"'{\[|>][^,;=:\"'\r\n]*)$",
     re.MULTILINE,
 )
+_ELEMENT: Final = re.compile(r"<(?P<name>[A-Za-z][A-Za-z0-9_.:-]{2,80})(?:\s[^<>]{0,400})?+>(?P<value>[^<>]+)</")
 _NOTHING: Final = frozenset({"null", "none", "true", "false", "yes", "no", "undefined", "nil", "required", "optional"})
 _DELIMITERS: Final = (",", ";", "\t", "|")
 _CELLS: Final = {one: re.compile(rf'"(?:[^"]|"")*"|[^{re.escape(one)}"]*') for one in _DELIMITERS}
@@ -91,12 +95,19 @@ def assignments(text: str) -> Iterator[tuple[int, int]]:
     """Yield the values that a text gives to names of secrets: pairs, headers, and columns of tables."""
     for match in _ASSIGNED.finditer(text):
         group = "value" if match["quoted"] is None else "quoted"
-        if sensitive(match["name"]) and match[group].lower() not in _NOTHING:
+        if _names_secret(match) and match[group].lower() not in _NOTHING:
             yield match.span(group)
+    for match in _ELEMENT.finditer(text):
+        if sensitive(match["name"]) and match["value"].strip().lower() not in _NOTHING:
+            yield match.span("value")
     for match in _LINE.finditer(text):
         if sensitive(match["name"]) and match["value"].strip().lower() not in _NOTHING and "(" not in match["value"]:
             yield match.start("value"), match.start("value") + len(match["value"].rstrip())
     yield from _columns(text)
+
+
+def _names_secret(match: re.Match[str]) -> bool:
+    return sensitive(match["name"]) or (match["first"] is not None and sensitive(f"{match['first']} {match['name']}"))
 
 
 def sensitive_columns(names: Iterable[object]) -> list[int]:

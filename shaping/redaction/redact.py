@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 import orjson
 
 from shaping.paths.grammar import Deep, Each, Trail, parse, write_trail
-from shaping.paths.selection import Rest, after_index, after_key
+from shaping.paths.rules import below
+from shaping.paths.selection import Rest, after_index
+from shaping.paths.spelling import is_escaped
 from shaping.redaction.contexts import continuation, open_from
 from shaping.redaction.credentials import BY_NAME, CREDENTIALS
 from shaping.redaction.engine import NO_RULES, SHORT, Rule, Ruleset, Span, Test, has_one, lower_parts, mark
 from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
-from shaping.redaction.text import QUADS, assigned, candidates, replace, secrets
+from shaping.redaction.text import QUADS, assigned, candidates, hides, normal_name, replace, secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -108,11 +110,11 @@ def _rules_for_json(written: bytes) -> Ruleset:
     apart = _NAME_APART if b'"value":' in written or b'"Value":' in written else _NAME_IN_LIST
     for start in range(0, len(written), _PART):
         text = written[start : start + _PART + _OVERLAP].decode("utf-8", "replace")
-        escaped = "\\" in text or "%" in text or "&" in text or not text.isascii()
+        escaped = is_escaped(text) or hides(text)
         if len(text) < SHORT and not escaped and not _suspicious()(text):
             continue
         found.update(candidates(text).rules)
-        is_apart = is_apart or any(map(apart, lower_parts(text)))
+        is_apart = is_apart or any(map(apart, lower_parts(normal_name(text) if escaped else text)))
     if is_apart:
         return CREDENTIALS if found else BY_NAME
     return CREDENTIALS.only(found)
@@ -147,6 +149,7 @@ class _Walk:
             return mark("unreadable")
 
     def _value(self, value: Any, trail: Trail, context: str, state: State) -> Any:
+        context = normal_name(context)
         if () in state:
             return self._mask(value, "path", trail)
         if self._names and context and sensitive(context):
@@ -176,7 +179,7 @@ class _Walk:
             elif columns and _is_table(member, len(columns)):
                 inner = self._rows(member, sensitive_columns(columns), here)
             else:
-                inner = self.value(member, here, context, _member(state, key) if state else state)
+                inner = self.value(member, here, context, below(state, key) if state else state)
             changed = changed or inner is not member or written is not key
             new[written] = inner
         return new if changed else value
@@ -319,10 +322,6 @@ def _steps(path: str) -> Rest:
     while steps and isinstance(steps[-1], Deep):
         steps.pop()
     return tuple(steps)
-
-
-def _member(state: State, key: str) -> State:
-    return frozenset(after_key(state, key))
 
 
 def _element(state: State, index: int, size: int) -> State:

@@ -4,36 +4,19 @@ from __future__ import annotations
 
 import re
 import string
+import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from shaping.paths.spelling import HIDDEN, hides, visible_text
+from shaping.paths.spelling import BLANKS, ESCAPE, INVISIBLE, is_escaped, unescaped
 from shaping.redaction.contexts import BARE, pages
 from shaping.redaction.credentials import CREDENTIALS, GENERIC
 from shaping.redaction.engine import NO_RULES, Rule, Ruleset, Span, encodable, has_one, mark, unbase64
 from shaping.redaction.names import assignments
 
-# Escapes of printable ASCII, nested ones too (`\\\\\\/`, `%252B`, `&amp;quot;`), each read as one character. The three
-# characters come first because the engine skips to the next of them; a run of backslashes is tried at its start only.
-_OF_URL: Final = r"(?:25)*([2-7][0-9a-fA-F]|0[9aAdD])"
-_OF_HTML: Final = (
-    r"(?:amp;)*(?:\#[xX]0*([2-7][0-9a-fA-F])|\#0*(3[2-9]|[4-9][0-9]|1[01][0-9]|12[0-6])"
-    r"|(amp|lt|gt|quot|apos|nbsp|sol|plus|equals|colon|lowbar|period|comma|commat));"
-)
-_ESCAPE: Final = re.compile(
-    r"""[\\%&](?:(?<=\\)(?<!\\\\)\\*+(?:u\{?00([0-9a-fA-F]{2})\}?|x([0-9a-fA-F]{2})|([nrtbf/"'&]))"""
-    rf"|(?<=%){_OF_URL}|(?<=&){_OF_HTML})"
-)
-_ESCAPE_OR_HIDDEN: Final = re.compile(f"{HIDDEN}|{_ESCAPE.pattern}")
-# The same one by one: a pattern that begins with one character is found at the speed of memory.
-_PERCENT, _AMPERSAND = re.compile(f"%{_OF_URL}"), re.compile(f"&{_OF_HTML}")
-_HEX, _DECIMAL, _LETTER, _ENTITY = (1, 2, 4, 5), 6, 3, 7
-_LETTERS: Final = {"n": "\n", "r": "\n", "t": "\t", "b": " ", "f": " "}
-_ENTITIES: Final = {
-    "amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'", "nbsp": " ", "sol": "/", "plus": "+", "equals": "=",
-    "colon": ":", "lowbar": "_", "period": ".", "comma": ",", "commat": "@",
-}  # fmt: skip
+_HIDES: Final = has_one([f"[{INVISIBLE}{BLANKS}]"])
+_MOST_ESCAPES: Final = 4  # kinds of escapes inside each other
 # Base64 of printable ASCII has few characters in three places of four; 18 such bytes are no word.
 QUADS: Final = "(?:[I-Za-f][C-HS-Xi-ny-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){6}"
 _BASE64: Final = re.compile(QUADS)
@@ -43,7 +26,9 @@ _LINES: Final = frozenset({64, 76})  # characters of a line of an encoded file t
 _KINDS: Final = bytes(
     ord("a") if chr(code) in f"{string.ascii_letters}{string.digits}+/_-" else ord(" ") for code in range(256)
 )
-_CODE: Final = re.compile(r"(?:u\{?00|x)([0-9a-fA-F]{2})\}?")
+_CODE: Final = re.compile(
+    r"u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|U00([0-9a-fA-F]{6})|x([0-9a-fA-F]{2})|(?P<octal>[0-3][0-7]{2})"
+)
 _AFTER_BACKSLASH: Final = {"/": "/", "n": "\n", "r": "\n", "t": "\t", "b": "\b", "f": "\f"}
 _AROUND: Final = 500  # characters on either side of an escape that a credential may have
 _MARK: Final = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
@@ -55,30 +40,58 @@ class View(NamedTuple):
     text: str
     decoded: list[int]  # where each escape ends in the view
     written: list[int]  # where it ends in the original
+    outer: View | None = None  # of which the original is this one, where escapes stand in escapes
 
     def original(self, at: int) -> int:
         """Return the place in the original of a place in the view."""
         number = bisect_right(self.decoded, at) - 1
-        return at if number < 0 else self.written[number] + at - self.decoded[number]
+        place = at if number < 0 else self.written[number] + at - self.decoded[number]
+        return place if self.outer is None else self.outer.original(place)
 
 
 def views(text: str) -> Iterator[View]:
     """Yield the text, and what it says without its escapes, colours and the like where it has any."""
     yield View(text, [], [])
-    hidden = hides(text)
-    if hidden or "\\" in text or "%" in text or "&" in text:
-        view = _decode(text, _ESCAPE_OR_HIDDEN if hidden else _ESCAPE)
-        if view.decoded:
-            yield view
+    if _may_be_decoded(text):
+        # A form writes a blank as a plus sign, and a plus sign as an escape.
+        for written in (text, text.replace("+", " ")) if "+" in text and "%" in text else (text,):
+            if (view := _decode(written)).decoded:
+                yield view
 
 
-def _decode(text: str, escape: re.Pattern[str] = _ESCAPE) -> View:
+def hides(text: str) -> bool:
+    """Return whether a text has characters that show nothing, or a blank of another kind."""
+    return not (text.isascii() and text.isprintable()) and bool(_HIDES(encodable(text)))
+
+
+def normal_name(name: str) -> str:
+    """Return the name of a field without its escapes and what shows nothing."""
+    return _decode(name).text if _may_be_decoded(name) else name
+
+
+def _may_be_decoded(text: str) -> bool:
+    return is_escaped(text) or hides(text)
+
+
+def _decode(text: str) -> View:
+    view = View(text, [], [])
+    for _ in range(_MOST_ESCAPES):
+        inner = _decode_once(view.text)
+        if not inner.decoded:
+            break
+        view = inner._replace(outer=view if view.decoded else None)
+    return view
+
+
+def _decode_once(text: str) -> View:
     pieces: list[str] = []
     decoded: list[int] = []
     written: list[int] = []
     last = size = 0
-    for match in escape.finditer(text):
-        character = _character(match) if match.lastindex else ""
+    for match in ESCAPE.finditer(text):
+        character = unescaped(match)
+        if character == match[0]:
+            continue
         pieces += (text[last : match.start()], character)
         size += match.start() - last + len(character)
         last = match.end()
@@ -87,33 +100,24 @@ def _decode(text: str, escape: re.Pattern[str] = _ESCAPE) -> View:
     return View("".join((*pieces, text[last:])), decoded, written)
 
 
-def _character(match: re.Match[str]) -> str:
-    group = match.lastindex or 0
-    if group in _HEX:
-        return chr(int(match[group], 16))
-    if group == _DECIMAL:
-        return chr(int(match[group]))
-    return _ENTITIES[match[group]] if group == _ENTITY else _LETTERS.get(match[_LETTER], match[_LETTER])
-
-
 def candidates(text: str) -> Ruleset:
     """Return the rules that may find something in a text or in any part of it; none for most texts."""
     plain = _without_backslashes(text)
-    seen = encodable(plain)
-    found = CREDENTIALS.matching(seen)
-    if "\b" in plain or "\f" in plain:
-        # Written in a text, the escapes of these two stand for a blank.
-        found += CREDENTIALS.matching(seen.replace("\b", " ").replace("\f", " "))
-    if hides(text):
-        plain = _without_backslashes(visible_text(text))
-        seen = encodable(plain)
-        found += CREDENTIALS.matching(seen)
-    if "%" in plain or "&" in plain:
-        found += CREDENTIALS.matching(encodable(_decoded_parts(plain)))
-    if _HAS_BASE64(seen):
-        said = "\n".join(_decode(run.text).text for run in _base64_texts(plain))
-        found += CREDENTIALS.matching(encodable(said))
+    found = _matching(plain)
+    if "%" in plain or "&" in plain or hides(plain):
+        found += _matching(_decoded_parts(plain))
+        if "+" in plain and "%" in plain:
+            found += _matching(_decoded_parts(plain.replace("+", " ")))
     return CREDENTIALS.only({*found}) if found else NO_RULES
+
+
+def _matching(text: str) -> list[Rule]:
+    seen = encodable(text)
+    found = CREDENTIALS.matching(seen)
+    if _HAS_BASE64(seen):
+        said = "\n".join(view.text for run in _base64_texts(text) for view in views(run.text))
+        found += CREDENTIALS.matching(encodable(said))
+    return found
 
 
 def _without_backslashes(text: str) -> str:
@@ -131,19 +135,21 @@ def _coded(part: str) -> str:
     code = _CODE.match(part)
     if code is None:
         return f"'{part}"
-    character = chr(int(code[1], 16))
+    number = int(code[code.lastindex or 0], 8 if code["octal"] else 16)
+    # What is neither half of a pair nor beyond all characters.
+    character = chr(number) if number <= sys.maxunicode and number >> 11 != 0xD800 >> 11 else ""
     return ("'" if character == "\\" else character) + part[code.end() :]
 
 
 def _decoded_parts(text: str) -> str:
-    """Decode what stands around the escapes of URLs and HTML, and leave the rest out."""
+    """Decode what stands around escapes, and leave the rest out."""
     parts: list[str] = []
     start = end = 0
-    for first, last in sorted(match.span() for escape in (_PERCENT, _AMPERSAND) for match in escape.finditer(text)):
-        if first > end:
+    for match in ESCAPE.finditer(text):
+        if match.start() > end:
             parts.append(text[start:end])
-            start = max(first - _AROUND, end)
-        end = min(last + _AROUND, len(text))
+            start = max(match.start() - _AROUND, end)
+        end = min(match.end() + _AROUND, len(text))
     return "\n".join(_decode(part).text for part in (*parts, text[start:end]))
 
 
@@ -152,8 +158,8 @@ def secrets(text: str, rules: Ruleset = CREDENTIALS, context: str = "", rest: in
 
     Its first `rest` characters are the rest of a private key that began in another text.
     """
-    escaped = "\\" in text or "%" in text or "&" in text or hides(text)
-    if not (rest or escaped or (context and rules.knows(context)) or rules.matching(encodable(text))) and (
+    is_named = context and rules.knows(context)
+    if not (rest or is_named or _may_be_decoded(text) or rules.matching(encodable(text))) and (
         len(text) < _SHORTEST_BASE64 or not _HAS_BASE64(encodable(text))
     ):
         return []
@@ -218,8 +224,10 @@ def _base64_texts(text: str) -> Iterator[Base64Text]:
                 end = line if line > first else end
             padding = text[end : end + 2]
             end += len(padding) - len(padding.lstrip("="))
-            said = unbase64("".join(text[found.start() : end].split()))
-            yield Base64Text(said.decode("utf-8", "replace"), (found.start(), end))
+            # What is text may begin within the four characters before those that can be nothing else.
+            begin = max(found.start() - 4, start + (found.start() - start) % 4)
+            said = unbase64("".join(text[begin:end].split()))
+            yield Base64Text(said.decode("utf-8", "replace"), (begin, end))
         start = kinds.find(b"a" * _SHORTEST_BASE64, end)
 
 

@@ -265,6 +265,27 @@ def test_a_path_names_the_places_to_hide(path: str, hit: list[str]) -> None:
     assert (clean is value) is (hit == [])
 
 
+@pytest.mark.parametrize("key", ["Prénom", "PRÉNOM", "pre\u0301nom", "prenom", "pré\u200bnom"])
+def test_a_path_goes_by_a_name_in_any_spelling(key: str) -> None:
+    for path in ("**.prénom", "list[0].pre\u0301nom", "LIST[].prén*"):
+        value = {"list": [{key: "x", "n": 1}]}
+        assert redact(value, paths=[path])[0] == {"list": [{key: "[redacted:path]", "n": 1}]}
+
+
+@pytest.mark.parametrize("name", ["SecretAccess\u200bKey", "secret_access&shy;_key", "secret%5Faccess%5Fkey"])
+def test_a_name_of_a_secret_is_read_as_somebody_who_decodes_it_reads_it(name: str) -> None:
+    key = "wJalrXUtnFEMI/K7MDENG+bPxRfiCY3zQ9mK4pL7"
+    for value in ({name: key}, {"name": name, "value": key}, [name, key]):
+        assert key not in str(redact(value)[0])
+
+
+def test_base64_of_a_token_among_other_bytes_is_found() -> None:
+    token = b"ghp_aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA1bC2"
+    for size in range(6):
+        text = base64.b64encode(b"\xff\xfe\x00\x01\x80\x81"[:size] + token + b"\xff").decode()
+        assert redact_text(text)[0] == MARK or text[8:] not in redact_text(text)[0]
+
+
 def test_nothing_is_looked_at_when_everything_is_off() -> None:
     value = {"t": TOKEN}
     assert redact(value, values=False)[0] is value

@@ -6,7 +6,7 @@ import json
 import re
 import time
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import Phase, given, settings, strategies as st
@@ -116,6 +116,18 @@ ESCAPED: dict[str, Callable[[str], str]] = {
     "base64": lambda text: base64.b64encode(f"see: {text}".encode()).decode(),
     "colours": lambda text: re.sub(r"(\w{3})(\w{3})", "\x1b[01;31m\x1b[K\\1\x1b[m\x1b[K\\2", text),
     "no width": lambda text: re.sub(r"(\w{5})", "\\1\u200b", text),
+    "a form": lambda text: quote_plus(f"{text}\n"),
+    "entities of no width": lambda text: re.sub(r"(\w{5})", "\\1&shy;&#8203;", html.escape(text)),
+    "percent of no width": lambda text: quote(re.sub(r"(\w{5})", "\\1\u2066", text), safe=""),
+    "percent of HTML": lambda text: quote("".join(f"&#{ord(one)};" for one in text)),
+    "escapes of Rust": lambda text: "".join(f"\\u{{{ord(one):x}}}" for one in text),
+    "escapes of Python": lambda text: "".join(f"\\U{ord(one):08x}" for one in text),
+    "escapes of a shell": lambda text: "".join(f"\\{ord(one):03o}" for one in text),
+    "other blanks": lambda text: text.replace(" ", "\xa0"),
+    **{
+        f"U+{ord(one):04X}": lambda text, one=one: re.sub(r"(\w{5})", rf"\g<1>{one}", text)
+        for one in "\ufe0f\u034f\u180e\u200e\u202a\u2066\u061c\u3164\U000e0061\x7f\x00\x08\x9b\u2800\ufffc\u00ad"
+    },
 }
 
 
