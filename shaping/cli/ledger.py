@@ -323,6 +323,7 @@ def ui(
         import uvicorn  # noqa: PLC0415 (an extra)
 
         from shaping.page.app import page_app  # noqa: PLC0415 (an extra)
+        from shaping.proxy.http_limits import LIMITS  # noqa: PLC0415 (an extra)
     except ImportError:
         raise stopped('the page needs an extra: pip install "shaping[http]"', code="DEPENDENCY_UNAVAILABLE") from None
     price = price_of(model, prices)
@@ -332,9 +333,7 @@ def ui(
         typer.echo(f"serving {address}", err=True)
         if open_it:
             webbrowser.open(address)
-        app = page_app(source, token=token)
-        quiet = {"access_log": False, "log_level": "warning", "timeout_graceful_shutdown": 1}
-        uvicorn.run(app, host=host, port=port, **quiet)  # type: ignore[arg-type]  # of several types
+        uvicorn.run(page_app(source, token=token), host=host, port=port, **LIMITS, timeout_graceful_shutdown=1)
 
 
 def report(

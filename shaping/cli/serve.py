@@ -189,6 +189,7 @@ def _serve_mcp(
     import logging  # noqa: PLC0415 (only this command needs it)
 
     from shaping.operations.mcp_server import mcp_server  # noqa: PLC0415 (an extra)
+    from shaping.proxy.http_limits import LIMITS  # noqa: PLC0415 (an extra)
 
     # FastMCP prints a trace for every failed call; the client is told in its own channel.
     logging.getLogger("fastmcp").setLevel(logging.CRITICAL)
@@ -203,7 +204,7 @@ def _serve_mcp(
         "port": port,
         # Not "auto": a page in a browser must not reach a server only because it is bound to more than loopback.
         "host_origin_protection": True,
-        "uvicorn_config": {"timeout_graceful_shutdown": 0, "access_log": False, "log_level": "warning"},
+        "uvicorn_config": {**LIMITS, "timeout_graceful_shutdown": 0},
     }
     typer.echo(f"serving http://{host}:{port}/mcp", err=True)
     server.run("http", show_banner=False, **options)
@@ -213,6 +214,7 @@ def _serve_api(registry: Registry, specs: list[Spec], place: tuple[str, int], *,
     import uvicorn  # noqa: PLC0415 (an extra)
 
     from shaping.operations.http_server import http_app  # noqa: PLC0415 (an extra)
+    from shaping.proxy.http_limits import LIMITS  # noqa: PLC0415 (an extra)
 
     host, port = place
     changing = any(spec.state_changing or spec.operation_type == "eval" for spec in specs)
@@ -221,4 +223,4 @@ def _serve_api(registry: Registry, specs: list[Spec], place: tuple[str, int], *,
     # Bound to every address, the server is reached by names that it cannot know.
     everywhere = host in {"0.0.0.0", "::"}  # noqa: S104 (compared, not bound)
     app = http_app(registry, specs, hosts=["*" if everywhere else f"{host}:{port}"], token=token)
-    uvicorn.run(app, host=host, port=port, access_log=False, log_level="warning")
+    uvicorn.run(app, host=host, port=port, **LIMITS)

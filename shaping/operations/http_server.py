@@ -16,6 +16,7 @@ import orjson
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
@@ -194,10 +195,13 @@ def http_app(
 async def _input(request: Request) -> Any:
     """Read the body, as long as it is JSON and not too long."""
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY:
-            raise _bad_argument(f"the body has more than {MAX_BODY} bytes")
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_BODY:
+                raise _bad_argument(f"the body has more than {MAX_BODY} bytes")
+    except ClientDisconnect:
+        raise _bad_argument("the body did not come to its end") from None
     try:
         return orjson.loads(bytes(body) or b"{}")
     except ValueError:

@@ -19,9 +19,19 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from shaping.paths.filter import GONE, Filters, FilterWalk, OmissionNode, Opener, PlaceFilter, open_plainly
+from shaping.paths.filter import (
+    GONE,
+    PLAIN,
+    Filters,
+    FilterWalk,
+    OmissionNode,
+    Opener,
+    PlaceFilter,
+    open_exactly,
+    open_plainly,
+)
 from shaping.paths.grammar import Path, PathError, join, parse
-from shaping.paths.rules import Private, Restoring, State, read_rules, rule
+from shaping.paths.rules import Private, Restoring, State, matching, read_rules, rule
 from shaping.paths.schema import Unprojectable, may_match, open_schema, project
 from shaping.paths.selection import select
 from shaping.paths.strings import StringFilter, Unreadable, private_names
@@ -88,16 +98,15 @@ class FieldPlan:
         if not shallow or not isinstance(self.state, Private) or type(value) not in (dict, list):
             return self
         try:
-            deeper = {path for path in shallow if not self._takes(path, value) and self._takes(deep_path(path), value)}
+            found = matching((*shallow, *map(deep_path, shallow)), value, self._opened)
         except RecursionError:
             return self.at_any_depth()
-        return self._only(*(deep_path(path) if path in deeper else path for path in self.exclude)) if deeper else self
+        deeper = {path for path in shallow if path not in found and deep_path(path) in found}
+        exclude = tuple(deep_path(path) if path in deeper else path for path in self.exclude)
+        return _private_plan(exclude, self.opener, self.withhold) if deeper else self
 
-    def _only(self, *exclude: str) -> FieldPlan:
-        return _private_plan(exclude, self.opener, self.withhold)
-
-    def _takes(self, path: str, value: Any) -> bool:
-        return bool(self._only(path).root.run(value) != value)
+    def _opened(self, value: Any) -> Any:
+        return value if type(value) in PLAIN else open_exactly(value, self.opener)
 
     def is_label(self, name: Any) -> bool:
         """Return whether a value is the name of a private field."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shaping.paths import FieldPlan
 
 
+_DEEPEST = 200  # deeper than any data is taken in; what contains itself ends here
 Rest: TypeAlias = "tuple[Name | Glob | Deep, ...]"
 Fits: TypeAlias = "Callable[[Name | Glob], bool]"
 
@@ -115,16 +116,9 @@ class Private(State):
 
     def member(self, key: str) -> Verdict | None:
         """Decide about a member by its key, and by each of the names that a key like `user.email` is made of."""
-        exclude, names = below(self.exclude, key), names_in(key)
+        exclude = below_names(self.exclude, key)
         if () in exclude:
             return None
-        if names != (key,):
-            inner = self.exclude
-            for name in names:
-                inner = below(inner, name)
-                if () in inner:
-                    return None
-            exclude = exclude if inner is exclude else exclude | inner
         return Verdict(key, self if exclude is self.exclude else Private(exclude=exclude))
 
     def judge(self, key: str, fits: Fits) -> Verdict | None:
@@ -173,6 +167,54 @@ def below(rests: frozenset[Any], key: str) -> frozenset[Any]:
         plain = plain_text(key).casefold()
         found += [frozenset((left,)) for step, left in by_name.patterns if step.fits(plain)]
     return by_name.anywhere.union(*found) if found else by_name.anywhere
+
+
+def below_names(rests: frozenset[Any], key: str) -> frozenset[Any]:
+    """Return what is left of paths below a member by its key, and by each of the names that it is made of."""
+    left, names = below(rests, key), names_in(key)
+    if names == (key,):
+        return left
+    inner, ended = rests, set()
+    for name in names:
+        inner = below(inner, name)
+        ended |= {rest for rest in inner if not rest or isinstance(rest[0], _End)}
+        inner = inner - ended if ended else inner
+    return left if inner is left and not ended else left.union(inner, ended)
+
+
+class _End(NamedTuple):
+    """Stands behind the last step of a path, to tell which of many has matched."""
+
+    path: str
+
+
+@lru_cache(maxsize=64)
+def _ended(paths: tuple[str, ...]) -> frozenset[Any]:
+    """Read paths, for the same ones into the same object: what is remembered of it is found by its identity."""
+    return frozenset((*rule(path), _End(path)) for path in paths)
+
+
+def matching(paths: tuple[str, ...], value: Any, opened: Callable[[Any], Any]) -> set[str]:
+    """Return those of the paths that match something in a value, in any spelling; a RecursionError where it is deep."""
+    found: set[str] = set()
+    known: dict[tuple[frozenset[Any], str], frozenset[Any]] = {}
+    todo: list[tuple[Any, frozenset[Any], int]] = [(value, _ended(paths), 0)]
+    while todo:
+        here, rests, depth = todo.pop()
+        here = opened(here)
+        if depth > _DEEPEST:
+            raise RecursionError
+        if type(here) is list:
+            todo.extend((item, rests, depth + 1) for item in here)
+        elif type(here) is dict:
+            for key, item in here.items():
+                if (rests, key) not in known:
+                    left = known[rests, key] = below_names(rests, str(key))
+                    if left is not _by_name(rests).anywhere:
+                        found |= {rest[0].path for rest in left if isinstance(rest[0], _End)}
+                if known[rests, key]:
+                    todo.append((item, known[rests, key], depth + 1))
+    return found
 
 
 def plain_pattern(step: Glob) -> Glob:

@@ -11,6 +11,7 @@ from codecs import getincrementaldecoder
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
+from string import ascii_lowercase, ascii_uppercase, digits
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 
 from shaping.paths.filter import GONE, FilterWalk, OmissionNode, Opener
@@ -38,6 +39,18 @@ _SHORTEST_QUOTED = 4  # characters: quotes, and room for a document
 _SHORTEST_BASE64 = 6  # characters: fewer hold no name and its value
 _BASE64 = re.compile(r"\s*+(?:data:[^,\n]{0,200};base64,)?([A-Za-z0-9+/_\s-]{6,}+={0,2})\s*+")
 _BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{6,}+={0,2}")
+# How base64 of a text begins: by a sign of ASCII and something that may follow it, or by one of several bytes.
+_ALPHABET = f"{ascii_uppercase}{ascii_lowercase}{digits}+/"
+_AFTER_ASCII, _AFTER_OTHERS = {0, *range(2, 8), *range(12, 16)}, range(8, 12)  # the first half of the second byte
+_TEXT_STARTS = frozenset(
+    first + second
+    for high, first in enumerate(_ALPHABET)
+    for low, second in enumerate(_ALPHABET)
+    if low % 16 in (_AFTER_ASCII if high < 32 else _AFTER_OTHERS if high >= 48 else ())
+)
+_WORTH_A_FAST_LOOK = 16  # characters of a text for each name
+_SMALL = bytes(range(256)).lower()
+_SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
 _LOOK_BASE64 = 1024  # characters by which binary data is known
 _URL_SAFE = str.maketrans("-_", "+/")
 _START = re.compile(r"[\[{(\"]")
@@ -359,6 +372,7 @@ class PrivateNames:
                 patterns[str(step)] = _pattern(plain_pattern(step)).pattern
         self.written = {repr(label) for label in (*self.names.values(), *patterns)}
         self.globs = [plain_pattern(step) for step in steps if isinstance(step, Glob)]
+        self.letters = {compact(name).encode("utf-8", "replace") for name in self.names}
         self.lengths = sorted({len(name) for name in self.names})
         self.firsts = frozenset(name[0] for name in self.names)
         self.labels = list(patterns)
@@ -381,9 +395,11 @@ class PrivateNames:
     def first_in(self, text: str) -> str | None:
         """Return a field that a text names, in plain letters, escapes, markup or base64."""
         plain = plain_text(text)
-        for run in (text, *_BASE64_RUN.findall(text)):
+        for run in (text, *(run for run in _BASE64_RUN.findall(text) if run[:2] in _TEXT_STARTS)):
             if found := base64_text(run):
                 plain += f"\n{plain_text(found)}"
+        if not (self.all or self.labels or self._may_be_in(plain)):
+            return None
         if "[withheld: " in plain:  # what this very rule has written
             plain = _MARK.sub(lambda mark: "" if mark[1] in self.written else mark[0], plain)
         if self.all and plain.strip():
@@ -392,6 +408,18 @@ class PrivateNames:
             return self.labels[(match.lastindex or 1) - 1]
         hit = self._first_name(plain)
         return hit or (self._first_name(TAG.sub(" ", plain)) if "<" in plain else None)
+
+    def _may_be_in(self, plain: str) -> bool:
+        """Look fast whether the letters of a name follow one another, wherever words begin and end."""
+        if len(plain) < _WORTH_A_FAST_LOOK * len(self.letters):
+            return True
+        plain = f"{plain}\n{TAG.sub('', plain)}" if "<" in plain else plain
+        if not plain.isascii():
+            plain = plain.casefold()
+            for sign in {one for one in set(plain) if not (one.isascii() or one.isalnum())}:
+                plain = plain.replace(sign, "")
+        joined = plain.encode("utf-8", "replace").translate(_SMALL, _SIGNS)
+        return any(name in joined for name in self.letters)
 
     def _first_name(self, plain: str) -> str | None:
         """Return the first name whose letters follow one another, from the border of a word to another."""

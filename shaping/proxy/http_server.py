@@ -12,12 +12,13 @@ import orjson
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from shaping.ledger.writer import CONTENT_TYPE
 from shaping.proxy.http_access import BearerGuard, HostGuard
+from shaping.proxy.http_limits import LIMITS
 from shaping.proxy.http_session import HttpSession
 from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error, read
 from shaping.proxy.serving import Loading, to_the_end
@@ -41,50 +42,8 @@ _IDLE_SECONDS = 1800.0
 # Each session has server processes of its own. Those that have been idle for a while make room for new ones.
 _MOST_SESSIONS = 64
 _SPARED_SECONDS = 60.0
-_BODY_SECONDS = 60.0
 _SWEEP_SECONDS = 60.0
 _EVENTS = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
-# A client on the same machine sends a head in milliseconds; one that takes this long holds the connection on purpose.
-HEAD_SECONDS = 15.0
-MOST_CONNECTIONS = 1024
-
-
-class TimedProtocol(H11Protocol):
-    """Uvicorn's HTTP protocol, which closes a connection whose client takes too long for the head of a request."""
-
-    _head_timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: Any) -> None:
-        """Begin to wait for the first head."""
-        super().connection_made(transport)
-        self._wait_for_head()
-
-    def data_received(self, data: bytes) -> None:
-        """Take a part of a request; what is no whole head yet must become one in time."""
-        before = self.cycle
-        super().data_received(data)
-        if self.cycle is not before:
-            self._stop_waiting()
-        elif self._head_timer is None and _is_over(before):
-            self._wait_for_head()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def _wait_for_head(self) -> None:
-        self._head_timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
-
-    def _stop_waiting(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
-
-
-def _is_over(cycle: Any) -> bool:
-    """Return whether no request is being answered; there is no cycle before the first."""
-    return cycle is None or bool(cycle.response_complete)
 
 
 class HttpServer:
@@ -232,18 +191,7 @@ async def serve_http(
 ) -> int:
     """Serve until cancelled; the options are those of `HttpServer.app`."""
     server = HttpServer(make_upstream, loading)
-    config = uvicorn.Config(
-        server.app(**options),
-        host=host,
-        port=port,
-        access_log=False,
-        log_level="warning",
-        lifespan="off",
-        http=TimedProtocol,
-        ws="none",
-        limit_concurrency=MOST_CONNECTIONS,
-    )
-    runner = uvicorn.Server(config)
+    runner = uvicorn.Server(uvicorn.Config(server.app(**options), host=host, port=port, lifespan="off", **LIMITS))
     # Signals end us in our own order; uvicorn would first wait for every open stream.
     runner.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]  # it takes no arguments
     loading.start()
@@ -262,14 +210,13 @@ async def _body(request: Request) -> Message | Response:
     parts: list[bytes] = []
     size = 0
     try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            async for part in request.stream():
-                size += len(part)
-                if size > _MOST_BYTES:
-                    return Response("Request body too large", status_code=413)
-                parts.append(part)
-    except TimeoutError:
-        return Response("Request body too slow", status_code=408, headers={"connection": "close"})
+        async for part in request.stream():
+            size += len(part)
+            if size > _MOST_BYTES:
+                return Response("Request body too large", status_code=413)
+            parts.append(part)
+    except ClientDisconnect:
+        return Response(status_code=400)
     messages = read(b"".join(parts).replace(b"\n", b" "))  # a line break that is no space cannot stand in JSON
     if len(messages) != 1:
         return _refusal(400, "Body must be a single JSON-RPC message", _PARSE_ERROR)

@@ -434,3 +434,25 @@ def test_a_long_run_of_backslashes_is_read_once() -> None:
     text = "\\" * 200_000
     assert compile_fields(exclude=["**.url"]).apply({"path": text, "url": text}) == {"path": text}
     assert compile_fields(exclude=["**.url"]).apply(text) == text
+
+
+def test_private_paths_cost_no_time_by_their_number() -> None:
+    value = {f"k{number}": f"some text {number}" for number in range(300)}
+
+    def calls(count: int) -> int:
+        plan = compile_fields(None, [f"a{number}.name{number}" for number in range(count)], private=True, withhold=True)
+        plan.apply(value)  # what is learned of names and paths is learned once
+        made = 0
+
+        def count_call(_frame: object, event: str, _argument: object) -> None:
+            nonlocal made
+            made += event in {"call", "c_call"}
+
+        sys.setprofile(count_call)
+        try:
+            plan.apply(value)
+        finally:
+            sys.setprofile(None)
+        return made
+
+    assert calls(200) < 1.2 * calls(20)

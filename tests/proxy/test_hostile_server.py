@@ -233,7 +233,9 @@ async def test_a_tool_keeps_the_arguments_that_are_named_like_what_is_private(co
         assert answer["result"]["tools"][0] == tools[0]
 
 
-@pytest.mark.parametrize("keyword", ["default", "examples", "const", "enum", "minimum", "pattern", "x-last", "anyOf", "items"])
+@pytest.mark.parametrize(
+    "keyword", ["default", "examples", "const", "enum", "minimum", "pattern", "x-last", "anyOf", "items"]
+)
 async def test_a_private_property_of_a_schema_says_no_value(connect: Connect, private: Path, keyword: str) -> None:
     said = {"items": {"enum": [PRIVATE]}, "anyOf": [{"const": PRIVATE}], "enum": [PRIVATE], "examples": [PRIVATE]}
     held = {"type": "string", "description": "A number.", keyword: said.get(keyword, PRIVATE)}

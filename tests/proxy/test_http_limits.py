@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import socket
 import sys
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from shaping.proxy import http_server
+from shaping.proxy import http_limits, http_server
 from shaping.proxy.child import command_server
 from shaping.proxy.http_server import serve_http
 from shaping.proxy.serving import Loading, Options
@@ -125,7 +126,7 @@ async def test_sessions_are_bounded_and_an_idle_one_makes_room(monkeypatch: pyte
 
 @pytest.mark.parametrize("sent", [b"", b"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\nx: ", b"GET /metrics HTTP/1.1\r\n"])
 async def test_a_connection_that_sends_no_whole_head_is_closed(monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
-    monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(http_limits, "HEAD_SECONDS", 0.1)
     async with serving(RECORDS) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
         writer.write(sent)
@@ -134,7 +135,7 @@ async def test_a_connection_that_sends_no_whole_head_is_closed(monkeypatch: pyte
 
 
 async def test_a_second_head_on_a_connection_is_waited_for_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server, "HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(http_limits, "HEAD_SECONDS", 0.5)
     async with serving(RECORDS) as url:
         host = url.removeprefix("http://")
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
@@ -146,7 +147,7 @@ async def test_a_second_head_on_a_connection_is_waited_for_as_long(monkeypatch: 
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_server, "_BODY_SECONDS", 0.1)
+    monkeypatch.setattr(http_limits, "BODY_SECONDS", 0.1)
     async with serving(RECORDS) as url:
         host = url.removeprefix("http://")
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
@@ -154,6 +155,56 @@ async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.M
         writer.write(head.encode() + b"{")
         assert (await asyncio.wait_for(reader.read(), 30)).startswith(b"HTTP/1.1 408")
         writer.close()
+
+
+# The same programs as `shaping serve` and `shaping ui`, with less patience.
+IMPATIENT = (
+    "import sys; from shaping.proxy import http_limits as limits; limits.HEAD_SECONDS = limits.BODY_SECONDS = 0.5; "
+    "from shaping.__main__ import main; sys.argv[0] = 'shaping'; main()"
+)
+POST = b"POST /operations/x HTTP/1.1\r\nhost: HOST\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{"
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nhost: ", POST], ids=["nothing", "no head", "no body"])
+@pytest.mark.parametrize("command", ["serve --api", "serve --http", "ui --no-open --at"])
+async def test_no_server_of_ours_waits_for_a_slow_client(command: str, sent: bytes, tmp_path: Path) -> None:
+    paths = {"/x": {"get": {"operationId": "x", "responses": {"200": {"description": "x"}}}}}
+    document = {"openapi": "3.1.0", "info": {"title": "x", "version": "1"}, "paths": paths}
+    (tmp_path / "api.json").write_text(json.dumps(document))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+    words = [
+        *command.split(),
+        place,
+        *(["--openapi", "api.json", "--base-url", "http://127.0.0.1:9"] if "serve" in command else []),
+    ]
+    pipe = asyncio.subprocess.PIPE
+    server = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        IMPATIENT,
+        *words,
+        cwd=tmp_path,
+        stderr=pipe,
+        env={**os.environ, "SHAPING_LEDGER": str(tmp_path / "ledger")},
+    )
+    try:
+        assert server.stderr is not None
+        while b"serving http" not in (line := await asyncio.wait_for(server.stderr.readline(), 60)):
+            assert line
+        while True:
+            try:
+                reader, writer = await asyncio.open_connection(*place.split(":"))
+                break
+            except OSError:
+                await asyncio.sleep(0.05)
+        writer.write(sent.replace(b"HOST", place.encode()))
+        await asyncio.wait_for(reader.read(), 60)
+        writer.close()
+    finally:
+        server.kill()
+        await server.communicate()
 
 
 @pytest.mark.parametrize(
