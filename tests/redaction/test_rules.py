@@ -5,6 +5,7 @@ import html
 import json
 import re
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
@@ -100,6 +101,13 @@ def test_no_lookalike_is_taken_for_a_secret(lookalikes: list[tuple[str, str]]) -
     assert [(rule, text) for rule, text in lookalikes if redact_text(text)[1]] == []
 
 
+HIDDEN = "\ufe0f\u034f\u180e\u200e\u202a\u2066\u061c\u3164\U000e0061\x7f\x00\x08\x9b\u2800\ufffc\u00ad"
+
+
+def _between(sign: str, text: str) -> str:
+    return re.sub(r"(\w{5})", rf"\g<1>{sign}", text)
+
+
 # How a text stands where a tool put it: plain, escaped for JSON (by PHP, by .NET), HTML or a URL, in base64, or
 # with what a reader does not see inside its words: colours as grep writes them, characters of no width.
 ESCAPED: dict[str, Callable[[str], str]] = {
@@ -124,10 +132,7 @@ ESCAPED: dict[str, Callable[[str], str]] = {
     "escapes of Python": lambda text: "".join(f"\\U{ord(one):08x}" for one in text),
     "escapes of a shell": lambda text: "".join(f"\\{ord(one):03o}" for one in text),
     "other blanks": lambda text: text.replace(" ", "\xa0"),
-    **{
-        f"U+{ord(one):04X}": lambda text, one=one: re.sub(r"(\w{5})", rf"\g<1>{one}", text)
-        for one in "\ufe0f\u034f\u180e\u200e\u202a\u2066\u061c\u3164\U000e0061\x7f\x00\x08\x9b\u2800\ufffc\u00ad"
-    },
+    **{f"U+{ord(one):04X}": partial(_between, one) for one in HIDDEN},
 }
 
 
