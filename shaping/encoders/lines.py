@@ -41,7 +41,8 @@ _SOURCE_LINES: Final = 0.25  # of the lines of a text are those of source code
 _SAMPLE, _UNEVEN = 128, 0.618034  # lines by which a long text is judged first, and how they are spread over it
 
 _OWN = re.compile(r"^(?:#\d+(?:[ =]|$)|… )", re.MULTILINE)  # a line that would be taken for one of ours
-_DOCUMENT = re.compile(r"\s*[<{\[]\S|#!")  # how a page, JSON and a script begin
+# How a page, JSON and a script begin, but not a line with `<13>` or `[main]` before its words.
+_DOCUMENT = re.compile(r"\s*(?:<(?!\d+>)|\{|\[(?![^\[\]{}\n]*\] ))\S|#!")
 _SOURCE = re.compile(
     r"^[ \t]*(?:def |class |import |from \S+ import |return\b|elif |else:|try:|#include|function |const |let |var "
     r"|public |private |if \(|for \(|//|/\*|</?[a-zA-Z!])|[;{}][ \t]*$",
@@ -336,4 +337,4 @@ def _common(column: Words) -> int:
     end = len(low)
     while end and (low[:end] != high[:end] or low[end - 1] not in _DIVIDING):
         end -= 1
-    return end if end >= _AFFIX or low[:end] in _ENCLOSING else 0
+    return end if end >= _AFFIX or not _ENCLOSING.isdisjoint(low[:end]) else 0

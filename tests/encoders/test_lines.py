@@ -71,6 +71,15 @@ def test_a_line_that_reports_an_error_stays_as_it_is_with_its_traceback() -> Non
     assert [line for line in written if line in [error, *trace]] == [error, *trace]
 
 
+def test_a_tag_in_brackets_before_a_line_is_no_document() -> None:
+    threads = "\n".join(f"[main] INFO org.shop.Cart - took {n} items of cart({n * 7}): in {n * 3} ms" for n in range(9))
+    assert encode(threads).split("\n")[:3] == [
+        "#1=[main] INFO org.shop.Cart - took {} items of cart({}): in {} ms",
+        "#1 (9 lines):",
+        " 0 0 0",
+    ]
+
+
 def test_many_errors_of_one_kind_are_written_short_after_the_first_and_apart_from_other_lines() -> None:
     error = "Connection error: cannot resolve db.internal (try {} of 40) at 10:00:{}"
     lines = [error.format(number, number + 10) for number in range(20)]
