@@ -29,7 +29,7 @@ def shorten_versions(text: str) -> str:
     return _ENUMERATION.sub(lambda found: ", ".join(first_to_last(re.split(", ?", found[0]))), text)
 
 
-_PAGE = re.compile(r"\s*(?:<\?xml[^<>]*>\s*)?(?:<!doctype html|<html)\b", re.IGNORECASE)
+_PAGE = re.compile(r"[\s\ufeff]*(?:<\?xml[^<>]*>\s*|<!--[^<>]*-->\s*)*(?:<!doctype html|<html)\b", re.IGNORECASE)
 _TITLE = re.compile(r'(\]\([^()\s"]+) "[^"\n]*"\)')
 _PICTURE = re.compile(r"\[!\[([^\]]{0,500})\]\(([^()\s]{1,1000})\)\]\(\2\)")
 _LINK = re.compile(

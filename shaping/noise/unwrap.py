@@ -37,6 +37,14 @@ _ANCHOR = re.compile(
 )
 _IMAGE = re.compile(r"<img\b(?=[^<>]*+>)[^<>]*?\balt\s*=\s*[\"']([^\"']*)[\"'][^<>]*+>", re.IGNORECASE)
 _BREAK = re.compile(r"<(?:br|/p|/div|/li|/h[1-6]|/tr|/table|/ul|/ol|/blockquote|/pre)\b[^<>]*+>", re.IGNORECASE)
+_BLOCK = r"</?(?:br|p|div|li|h[1-6]|tr|table|ul|ol|dl|dt|dd|blockquote|pre|section|article|header|main|hr)\b[^<>]*+>"
+_BLOCKS = re.compile(rf" ?{_BLOCK}(?: ?{_BLOCK})*+ ?", re.IGNORECASE)
+_PARAGRAPH = re.compile("</?(?:p|h[1-6]|table|ul|ol|blockquote|pre|section|article)\\b", re.IGNORECASE)
+_CELL = re.compile(r" ?</t[dh] ?>\s*<t[dh]\b[^<>]*+> ?", re.IGNORECASE)
+_PREFORMATTED = re.compile(r"<(pre|textarea)\b[^<>]*+>(?:[^<]++|<(?!/?(?:pre|textarea)\b))*+</\1", re.IGNORECASE)
+_SOURCE_BLANKS, _AROUND_LINES = re.compile(r"[ \t\r\n\f]+"), re.compile(r" *\n *")
+_KEPT = {ord(" "): "\x01", ord("\t"): "\x02", ord("\n"): "\x03"}
+_GIVEN_BACK = {1: " ", 2: "\t", 3: "\n"}
 _ITEM = re.compile(r"<li\b[^<>]*+>", re.IGNORECASE)
 _LARGEST_PAGE = 200_000  # characters looked at for tags
 
@@ -119,15 +127,31 @@ def _without_tags(text: str) -> str:
 
 def page_text(text: str) -> str:
     """Return a page of HTML as its text, without what stands on every page of its site."""
-    return text if len(text) > _LARGEST_PAGE else _shown(_without_hidden(text, _PAGE_OPENS))
+    if len(text) > _LARGEST_PAGE:
+        return text
+    # Its blanks are those of the source, but for preformatted text; lines begin with tags.
+    text = _PREFORMATTED.sub(lambda found: found[0].translate(_KEPT), _without_hidden(text, _PAGE_OPENS))
+    text = _CELL.sub(" | ", _SOURCE_BLANKS.sub(" ", text))
+    return _AROUND_LINES.sub("\n", _shown(_BLOCKS.sub(_broken, text))).translate(_GIVEN_BACK)
+
+
+def _broken(tags: re.Match[str]) -> str:
+    """Return where a browser begins a new line between tags: a paragraph, an item, or just a line."""
+    return ("\n\n" if _PARAGRAPH.search(tags[0]) else "\n") + ("- " if _ITEM.search(tags[0]) else "")
 
 
 def _shown(text: str) -> str:
     """Return what a browser shows of HTML, with the targets of its links."""
-    text = _ANCHOR.sub(lambda found: found[2] if found[2] in found[1] else f"{found[2]} ({found[1]})", text)
+    text = _ANCHOR.sub(_linked, text)
     text = _ITEM.sub("- ", _BREAK.sub("\n", _IMAGE.sub(r"\1", text)))
     text = html.unescape(_TAG.sub("", text))
     return _BLANKS.sub("\n\n", text).strip()
+
+
+def _linked(anchor: re.Match[str]) -> str:
+    """Return the words of a link with its target, unless they say it or it is a place of the same page."""
+    target, words = anchor.groups()
+    return words if words in target or target.startswith("#") else f"{words} ({target})"
 
 
 def _without_hidden(text: str, opens: re.Pattern[str]) -> str:

@@ -81,6 +81,29 @@ def test_a_page_of_html_is_shown_as_a_browser_shows_it_without_its_navigation() 
     assert "<p>" not in text
 
 
+def test_a_page_has_the_lines_that_a_browser_shows_and_a_row_of_its_table_is_one_line() -> None:
+    source = """
+        <h1>Prices</h1>
+        <div>
+          <a href="#top">Up</a> and
+          <a href="/all">all of them</a>
+        </div>
+        <table><tr><th>Name</th>
+            <th>Price</th></tr>
+          <tr>
+            <td>Tea</td> <td>4</td>
+          </tr></table>
+        <ul><li>one</li>
+            <li>two</li></ul>
+        <pre>a
+  b</pre>"""
+    words = "<p>Some words.</p>" * 200
+    shown = "Prices\n\nUp and all of them (/all)\n\nName | Price\nTea | 4\n\n- one\n- two\n\na\n  b\n\nSome words."
+    for before in ("<!DOCTYPE html><html>", "\ufeff<!-- a --><!DOCTYPE html>\n<html>"):
+        reduced, _ = reduce_text(f"{before}<body>{source}{words}</body></html>", ["boilerplate"])
+        assert reduced.startswith(shown)
+
+
 def test_none_of_it_happens_to_a_diff() -> None:
     diff = "diff --git a/x b/x\n@@ -1,9 +1,9 @@\n" + "+same line\n" * 20
     assert reduced(diff) == diff
