@@ -1,4 +1,4 @@
-"""Middleware that cuts what AI agents' tools return down to what the agent needs, and loses nothing."""
+"""Middleware that cuts what AI agents' tools return down to what the agent needs; the rest can be asked back."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

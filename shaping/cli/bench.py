@@ -36,7 +36,7 @@ TOKENIZER = typer.Option(
 )
 BY_FIELD = typer.Option("--by-field", help="Show which fields carry the tokens of the compact JSON.")
 TOP = typer.Option(metavar="N", min=1, help="With --by-field: how many fields to show; the rest are one line.")
-AS_JSON = typer.Option("--json/--table", help="Print an envelope or a table. Without it, a table on a terminal.")
+AS_JSON = typer.Option("--json/--table", help="Print JSON or a table. Without it, a table on a terminal, else JSON.")
 FILES = typer.Argument(metavar="FILE...", help="Files to count, or - for standard input.")
 EXACT = typer.Option("--exact", help="Count long files exactly too, instead of by samples.")
 

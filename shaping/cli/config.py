@@ -76,7 +76,7 @@ def allow(path: Annotated[Path | None, ALLOWED] = None, *, take_back: Annotated[
         done = "is your own and needs no permission"
     else:
         record(place, os.environ)
-        done = "is allowed" if place.is_dir() else "is allowed as it is now"
+        done = "is allowed: every config below it, now and later" if place.is_dir() else "is allowed as it is now"
     told = {"path": str(place), "allowed": done.startswith("is allowed")}
     return Answer(told, [f"{short_name(str(place.absolute()))} {done}"])
 
@@ -167,7 +167,9 @@ def _check_traffic(folder: Path, config: LoadedConfig) -> Answer:
     told = {"changed": found.drift, "not kept": failures, "not answered": found.unanswered}
     notes = [f"{what}: {one}" for what, ones in told.items() for one in ones]
     if not found.compared and not found.contracts.asked:
-        notes.append("changes were not looked for: `shaping suggest FOLDER -o CONFIG` notes what fields there are now")
+        notes.append(
+            "fields were not compared with earlier ones: `shaping suggest FOLDER -o CONFIG` notes what there is now"
+        )
     compared = f"{counted(found.contracts.asked, 'answer')} compared, {counted(len(failures), 'contract')} not kept"
     data = {
         "calls": found.calls,

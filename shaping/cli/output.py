@@ -24,7 +24,7 @@ from shaping.envelope import command_envelope, exit_code_for
 from shaping.errors import ErrorDetail, ToolError, from_exit_code, make_error
 from shaping.settings import ConfigError
 
-JSON = typer.Option("--json", help="Print an envelope for a program to read.")
+JSON = typer.Option("--json", help="Print JSON for a program: ok, data, error, warnings, meta.")
 CONFIG = typer.Option(
     metavar="FILE", help="The config to use instead of the one that is found.", exists=True, dir_okay=False
 )

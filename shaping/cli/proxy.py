@@ -149,7 +149,7 @@ def _bearer_token(variable: str | None, *, piped: bool) -> str | None:
     if variable is None:
         return None
     if piped:
-        raise stopped("--bearer is for --http; pipes are nobody else's")
+        raise stopped("--bearer needs --http: over stdio only the client that started the proxy can talk to it")
     token = os.environ.get(variable, "")
     if len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
         holds = f"must hold {_SHORTEST_TOKEN} printable characters or more"

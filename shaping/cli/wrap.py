@@ -56,8 +56,7 @@ OAUTH = typer.Option("--oauth", help="Also wrap remote servers that need a sign-
 OFFLINE = typer.Option("--offline", help="Do not ask remote servers whether they want credentials; implies --no-test.")
 NO_TEST = typer.Option(
     "--no-test",
-    help="Do not start each server once behind the proxy. Without this, one that fails there is left as it is; servers"
-    " of a repository's file are tried only where FILE names it.",
+    help="Do not start the servers. By default each is started once behind the proxy; one that fails is not wrapped.",
 )
 _UNASKED: Any = {"asks_credentials": lambda _: False, "why_it_fails": lambda _: None}
 DRY_RUN = typer.Option("--dry-run", help="Print the new file; change nothing and contact no server.")
@@ -106,8 +105,8 @@ def wrap(
     for path in () if offline or no_test else untried:
         _say(f"the servers of {path} were not tried, because the file is a repository's")
     failed = any(reason.startswith(FAILS) for result in results for _, reason in result.left)
-    changed = any(result.changed for result in results)
-    return Answer(_data(results), exit_code=1 if failed and not changed else 0)
+    changed, empty = (any(result.changed for result in results), not any(result.left for result in results))
+    return Answer(_data(results), exit_code=1 if (failed or empty) and not changed else 0)
 
 
 def _once(ask: Callable[[Mapping[str, Any]], str | None]) -> Callable[[Mapping[str, Any]], str | None]:
@@ -143,7 +142,8 @@ def _files(file: Path | None, client: str | None, command: str = "wrap") -> list
     in_folder = file is not None and file.is_dir()
     files = client_files(str(client), Path.cwd()) if file is None else project_files(file) if in_folder else [file]
     if not files:
-        raise stopped(f"{client or file} has no file with MCP servers here", code="NOT_FOUND")
+        where = f"in your own files of {client}, nor in {Path.cwd()}" if file is None else f"in {file}"
+        raise stopped(f"no file with MCP servers was found {where}", code="NOT_FOUND")
     return files
 
 
@@ -285,7 +285,7 @@ def _report(file: Path, result: Rewritten, done: str) -> None:
     for name in result.changed:
         _say(f"{done}: {name} in {file}")
     for name, reason in result.left:
-        _say(f"left: {name} ({reason}) in {file}")
+        _say(f"not {done}: {name} in {file}: {reason}")
     if not result.changed and not result.left:
         _say(f"there is no MCP server in {file}: expected mcpServers, servers, context_servers, mcp or mcp_servers")
     for address in result.signing_in:

@@ -112,7 +112,7 @@ def unwrap(text: str, *, toml: bool = False) -> Rewritten:
     """Take `shaping proxy` away from every server that is behind it."""
 
     def decide(_: str, server: dict[str, Any]) -> dict[str, Any] | str:
-        return _unwrapped(server, toml=toml) if is_wrapped(server) else "not wrapped"
+        return _unwrapped(server, toml=toml) if is_wrapped(server) else "it has no proxy"
 
     return _rewrite(text, decide, toml=toml)
 

@@ -98,7 +98,7 @@ def _expected(details: ErrorDetails, keys: Keys) -> str:
     if words:
         return one_of(words) + (", or an object" if keys[-1] == "redact" else "")
     if keys[-1] in LIMITS:
-        return "a positive integer, or leave it out for no limit"
+        return "a positive integer, or null for no limit"
     return _EXPECTED.get(details["type"], details["msg"])
 
 

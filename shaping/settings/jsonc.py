@@ -48,7 +48,7 @@ class ConfigProblem:
         what = self.says or f"is {show(self.value)}"
         meant = f" Did you mean {self.suggestion!r}?" if self.suggestion else ""
         if meant and len(self.expected) > _LONG:
-            text = f"{self.path} {what}.{meant} Expected {self.expected}."
+            text = f"{self.path} {what}.{meant}"  # a long list would bury that
         else:
             text = f"{self.path} {what}; {'' if self.is_instruction else 'expected '}{self.expected}"
             text += ("" if text.endswith(('"', "^")) else ".") + meant

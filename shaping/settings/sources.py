@@ -293,10 +293,13 @@ _NARROWING = frozenset(
 )
 
 
-def narrowed(document: ConfigDocument, users: Collection[str], *, is_profile: bool = False) -> ConfigDocument:
+def narrowed(
+    document: ConfigDocument, users: Collection[str], most: int, *, is_profile: bool = False
+) -> ConfigDocument:
     """Return what applies of a document that is not allowed, with the places of what does not.
 
-    `users` are the profiles that the user has made: they are not to be changed or chosen by others, nor is debug.
+    `users` are the profiles that the user has made: they are not to be changed or chosen by others, nor is debug. A
+    budget above `most` only lowers others, so it is named too.
     """
     left_out: list[Keys] = []
 
@@ -307,7 +310,8 @@ def narrowed(document: ConfigDocument, users: Collection[str], *, is_profile: bo
         for name, value in choices.items():
             applies = protecting(value) if name == "redact" else _narrowing(name, value, users)
             found |= applies
-            if applies.get(name, left_out) != value:
+            raises = name == "max_tokens" and isinstance(value, int) and value > most
+            if raises or applies.get(name, left_out) != value:
                 left_out.append((*keys, name))
         return found
 
@@ -364,9 +368,12 @@ def narrow(sources: Sources, users: Sources) -> tuple[Sources, tuple[str, ...]]:
     """Lay what narrows of a config that is not allowed over the user's own, and name what does not apply."""
     left_out: list[str] = []
     own = {name for name, sections in users.profiles.sections.items() if not is_bundled(sections[-1])}
+    budgets = [document.choices("global").get("max_tokens") for document in users.configs]
+    default = users.profiles.sections[users.profiles.root][0].choices["max_tokens"]
+    most = max(default, *(budget for budget in budgets if isinstance(budget, int)), 0)
 
     def taken(document: ConfigDocument, *, is_profile: bool = False) -> ConfigDocument:
-        kept = narrowed(document, own, is_profile=is_profile)
+        kept = narrowed(document, own, most, is_profile=is_profile)
         left_out.extend(str(keys[-1]) for keys in kept.left_out)
         return kept
 

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 
 _GONE = "nothing is kept behind this ref here"
-_AGAIN = "It has expired, or is another session's: repeat the call that gave it."  # also where hints are not shown
+_AGAIN = (
+    "It may be misspelt, expired, or another process's: repeat the call that gave it."  # also where hints are not shown
+)
 
 
 @dataclass(frozen=True, slots=True)

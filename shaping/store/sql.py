@@ -118,7 +118,9 @@ class Database:
         if _EXPLAIN.match(sql):
             raise _refused()
         if not self.tables:
-            raise ToolError("BAD_ARGUMENT", "there is no list of records in this answer to query", hint="Use path.")
+            raise ToolError(
+                "BAD_ARGUMENT", "there is no list of records in this answer to query", hint="Ask by a path, or search."
+            )
         self._deadline = time.monotonic() + seconds
         self._connection.set_progress_handler(lambda: time.monotonic() > self._deadline, _STEPS)
         try:

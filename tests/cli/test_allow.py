@@ -36,7 +36,7 @@ def test_a_config_is_told_of_allowed_and_taken_back(shaping: Any) -> None:
 
 
 def test_a_directory_is_allowed_with_all_that_is_below_it(shaping: Any) -> None:
-    assert shaping("allow", ".").stdout == ". is allowed\n"
+    assert shaping("allow", ".").stdout == ". is allowed: every config below it, now and later\n"
     assert shaping("check").stderr == ""
 
 

@@ -43,7 +43,7 @@ def test_every_problem_is_said_on_stderr_and_exits_1() -> None:
         "mine.json has 2 problems:\n"
         "  $.global.profile is 'standart'; expected debug, minimal or standard. Did you mean 'standard'? (line 2)\n"
         "  $.tool_overrides.search.max_tokens is -5; "
-        "expected a positive integer, or leave it out for no limit. (line 3)\n"
+        "expected a positive integer, or null for no limit. (line 3)\n"
     )
 
 

@@ -77,7 +77,7 @@ def test_a_program_is_told_which_servers_were_wrapped_and_which_left(tmp_path: P
         == told("wrap", "--no-test", "--program", "shaping", "--skip", "b")
         == {"changed": ["a"], "left": [{"name": "b", "reason": "skipped as asked"}]}
     )
-    assert told("unwrap") == {"changed": ["a"], "left": [{"name": "b", "reason": "not wrapped"}]}
+    assert told("unwrap") == {"changed": ["a"], "left": [{"name": "b", "reason": "it has no proxy"}]}
 
 
 def test_a_file_that_is_not_there_is_an_error_to_a_program() -> None:

@@ -327,7 +327,7 @@ def test_codex_keeps_its_servers_in_toml(tmp_path: Path) -> None:
         "env": {"TOKEN": "t"},
     }
     assert servers["web"]["env"] == {"SHAPING_PROXY_HEADER_1": "X-Key: k"}
-    assert "left: mine (its headers come from variables that only the client reads" in said
+    assert f"not wrapped: mine in {file}: its headers come from variables that only the client reads" in said
     assert "# mine" in file.read_text()
     _edit(file).backup_of(file).unlink()
     run("unwrap", str(file))
@@ -341,7 +341,9 @@ def test_a_server_that_does_not_work_behind_the_proxy_is_left_with_the_reason(fi
     file.write_text(json.dumps({"mcpServers": listed}))
     said = run("wrap", str(file), test=True).stderr
     assert "wrapped: good" in said
-    assert re.search(r"left: bad \(it does not work behind the proxy: .*no license.*; --no-test wraps it", said), said
+    assert re.search(
+        r"not wrapped: bad in .*: it does not work behind the proxy: .*no license.*; --no-test wraps", said
+    ), said
 
 
 def test_where_no_server_works_behind_the_proxy_the_command_fails_with_whole_sentences(file: Path) -> None:
@@ -376,7 +378,7 @@ def test_a_clients_name_stands_for_the_users_own_files_and_names_those_of_a_repo
     assert (both.exit_code, b"proxy" in own.read_bytes(), file.read_bytes()) == (0, True, ORIGINAL)
     undone = run("unwrap", "--client", "claude-code").stderr
     assert f"unwrapped: a in {own}\n" in undone
-    assert f"left: a (not wrapped) in {file}\n" in undone
+    assert f"not unwrapped: a in {file}: it has no proxy\n" in undone
 
 
 def test_commands_of_a_repositorys_file_run_only_where_the_file_is_named(
@@ -405,7 +407,7 @@ def test_a_file_that_a_link_of_a_repository_leads_out_to_is_not_found(
     monkeypatch.chdir(repository)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for words in ([str(repository)], ["--client", "cursor"]):
-        assert "has no file with MCP servers here" in run("wrap", *words).stderr
+        assert "no file with MCP servers was found" in run("wrap", *words).stderr
     assert (own / "mcp.json").read_bytes() == ORIGINAL
 
 
@@ -454,7 +456,7 @@ def test_a_remote_server_is_asked_whether_it_wants_credentials(
         file.write_text(json.dumps({"mcpServers": {"r": {"url": url}}}))
         result = run("wrap", str(file), *options)
     told = result.stderr
-    assert ("wrapped: r" in told, "left: r (it signs in by OAuth" in told) == (wrapped, not wrapped)
+    assert ("not wrapped: r" in told, ": it signs in by OAuth" in told) == (not wrapped, not wrapped)
     once = f"sign in once, before your client starts it: shaping tools --oauth --url {url}"
     assert (once in told) is ("--oauth" in options)
 

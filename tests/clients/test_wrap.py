@@ -130,7 +130,7 @@ def test_what_is_not_wrapped_is_not_unwrapped() -> None:
     several = {"command": "shaping", "args": ["proxy", "--servers", "all.json"]}
     text = json.dumps({"mcpServers": {"a": {"command": "x"}, "b": several}})
     assert unwrap(text).left == (
-        ("a", "not wrapped"),
+        ("a", "it has no proxy"),
         ("b", "it starts a proxy for several servers, which no single entry can replace"),
     )
 

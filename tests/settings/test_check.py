@@ -65,7 +65,7 @@ def test_every_problem_is_reported_at_once_in_the_order_of_the_file(
             "$.tool_overrides.search.max_tokens",
             6,
             -5,
-            "a positive integer, or leave it out for no limit",
+            "a positive integer, or null for no limit",
         ),
         caught.value.problems[2],
         ConfigProblem(str(path), "$.globl", 10, {}, caught.value.problems[3].expected, "global", "is not a known key"),

@@ -175,7 +175,7 @@ def test_a_bad_edit_keeps_the_last_good_config_warns_once_and_the_next_good_edit
         os.utime(path)
         assert live.reload() is False
     assert live.current is good
-    problem = "$.global.max_items is -5; expected a positive integer, or leave it out for no limit. (line 1)"
+    problem = "$.global.max_items is -5; expected a positive integer, or null for no limit. (line 1)"
     assert warnings() == [f"the last good config stays in use, because {path} has 1 problem:\n  {problem}"]
     write(NAME, '{"global": {')
     eventually(lambda: len(warnings()) == 2)

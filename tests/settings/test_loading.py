@@ -90,7 +90,7 @@ def test_requests_cannot_grow_the_cache_without_end(monkeypatch: pytest.MonkeyPa
             {"request": Overrides(max_tokens=0, encoding="jsn")},  # type: ignore[arg-type]  # as a caller may send it
             [
                 "$.encoding is 'jsn'; expected auto, json, table, markdown, csv or toon. Did you mean 'json'?",
-                "$.max_tokens is 0; expected a positive integer, or leave it out for no limit.",
+                "$.max_tokens is 0; expected a positive integer, or null for no limit.",
             ],
         ),
     ],

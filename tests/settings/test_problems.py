@@ -29,7 +29,7 @@ BUDGET = ConfigProblem(
     "$.tool_overrides.search.max_tokens",
     None,
     -5,
-    "a positive integer, or leave it out for no limit",
+    "a positive integer, or null for no limit",
 )
 
 
@@ -38,7 +38,7 @@ def test_an_error_lists_all_problems_of_a_file_under_its_name() -> None:
         "response_config.json has 2 problems:\n"
         "  $.tool_overrides.search.profile is 'minimla'; expected debug, minimal or standard. Did you mean 'minimal'?\n"
         "  $.tool_overrides.search.max_tokens is -5; "
-        "expected a positive integer, or leave it out for no limit."
+        "expected a positive integer, or null for no limit."
     )
 
 

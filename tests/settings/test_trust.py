@@ -69,6 +69,16 @@ def test_only_what_narrows_applies_of_a_config_that_is_not_allowed(tree: Path, e
     assert "shaping allow" in warning
 
 
+@pytest.mark.parametrize(("budget", "told"), [(50_000, True), (5_000, False)])
+def test_a_budget_above_the_profiles_is_named_as_waiting(
+    tree: Path, environ: dict[str, str], budget: int, told: bool
+) -> None:
+    write(tree / NAME, {"global": {"max_tokens": budget}})
+    found = load(cwd=tree, environ=environ)
+    assert found.plan("search").max_tokens == min(budget, 20_000)
+    assert any("`max_tokens`" in str(warning) for warning in found.warnings) == told
+
+
 def test_a_config_that_is_allowed_applies_whole_until_it_changes(tree: Path, environ: dict[str, str]) -> None:
     path = write(tree / NAME, {"errors": {"builtins.ValueError": "NOT_FOUND"}})
     allow(path, environ)
