@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import orjson
 
 from shaping.response import did_you_mean, nearest
 
@@ -29,24 +32,10 @@ class ExitCode:
     retryable: bool = False
 
 
-# The contract's numbers. ARG_ERROR is retryable here and BAD_ARGUMENT is not: the table means the corrected call,
-# a code the same one.
-_CONTRACT_TABLE = (
-    ExitCode(0, "SUCCESS", None),
-    ExitCode(1, "GENERAL_ERROR", "INTERNAL_ERROR"),
-    ExitCode(2, "PARTIAL_FAILURE", "PARTIAL_FAILURE"),
-    ExitCode(3, "ARG_ERROR", "BAD_ARGUMENT", retryable=True),
-    ExitCode(4, "PRECONDITION", "PRECONDITION"),
-    ExitCode(5, "NOT_FOUND", "NOT_FOUND"),
-    ExitCode(6, "CONFLICT", "CONFLICT"),
-    ExitCode(7, "PERMISSION_DENIED", "PERMISSION_DENIED"),
-    ExitCode(8, "AUTH_REQUIRED", "AUTH_REQUIRED"),
-    ExitCode(9, "PAYMENT_REQUIRED", "PAYMENT_REQUIRED"),
-    ExitCode(10, "TIMEOUT", "TIMEOUT", retryable=True),
-    ExitCode(11, "RATE_LIMITED", "RATE_LIMITED", retryable=True),
-    ExitCode(12, "UNAVAILABLE", "UNAVAILABLE", retryable=True),
-    ExitCode(13, "REDIRECTED", "REDIRECTED", retryable=True),
-)
+# What each code means to a caller, how each contract spells it, and what leads to it; and the numbers of commands:
+# there ARG_ERROR is retryable, and BAD_ARGUMENT is not: the table means the corrected call, a code the same one.
+_TABLES = orjson.loads(Path(__file__).with_name("codes.json").read_bytes())
+_CONTRACT_TABLE = tuple(ExitCode(*entry) for entry in _TABLES["exit_codes"])
 ExitTable: TypeAlias = Literal["contract", "posix"]
 # Shells and argument parsers exit with 2 for wrong usage; the posix table does too.
 _POSIX_NUMBERS = {2: 3, 3: 2}
@@ -116,78 +105,31 @@ def _check_kinds(given: CodeDefinition) -> None:
         raise ValueError(f"side_effects is {given.side_effects!r}; expected {', '.join(get_args(SideEffects))}")
 
 
-def _code(
-    http: int,
-    hint: str,
-    exit_code: int,
-    *,
-    retryable: bool = False,
-    side_effects: SideEffects = "none",
-    interrupts: bool = False,
-) -> CodeDefinition:
-    return CodeDefinition(http, retryable, hint, exit_code, side_effects, interrupts)
+def _definitions(table: Mapping[str, Mapping[str, Any]]) -> dict[str, CodeDefinition]:
+    own = {each.name for each in fields(CodeDefinition)}
+    return {
+        code: CodeDefinition(**{"retryable": False, **{name: value for name, value in told.items() if name in own}})
+        for code, told in table.items()
+    }
 
 
 # The vocabulary that tools, commands and adapters share; every contract document's names lead here.
-CONTRACT: Mapping[str, CodeDefinition] = {
-    "BAD_ARGUMENT": _code(400, "Correct the argument named in the error and call again.", 3),
-    "INVALID_PATH": _code(400, "Give a path that exists inside the allowed root.", 3),
-    "CORRECTION_NEEDED": _code(422, "Apply the correction in the details and call again.", 3),
-    "TOO_LARGE": _code(413, "Narrow the request: fewer items, a smaller file, a tighter range.", 3),
-    "EVAL_BLOCKED_KEYWORD": _code(400, "Remove the blocked keyword, or use a tool made for the task.", 3),
-    "EVAL_BLOCKED_CONSTRUCT": _code(400, "Remove the blocked construct, or use a tool made for the task.", 3),
-    "PARTIAL_FAILURE": _code(500, "Look at what succeeded, then redo only the rest.", 2, side_effects="partial"),
-    "PRECONDITION": _code(412, "Bring about the state that the call needs, then call again.", 4),
-    "NOT_RUNNING": _code(409, "Start it first.", 4),
-    "NOT_FOUND": _code(404, "Check the identifier; list or search to find a valid one.", 5),
-    "FILE_NOT_FOUND": _code(404, "Check the path; list the directory to find the file.", 5),
-    "REF_NOT_FOUND": _code(404, "The reference is unknown or has expired; repeat the call that gave it.", 5),
-    "OPERATION_NOT_FOUND": _code(404, "List the operations and use one of their names.", 5),
-    "CONFLICT": _code(409, "Read the current state and resolve the conflict first.", 6),
-    "ALREADY_RUNNING": _code(409, "Use the one that runs, or stop it first.", 6),
-    "PERMISSION_DENIED": _code(403, "Ask for access, or use an operation that is allowed.", 7),
-    "AUTH_REQUIRED": _code(401, "Provide credentials and call again.", 8),
-    "TOKEN_EXPIRED": _code(401, "Refresh the token and call again.", 8, retryable=True),
-    "TOKEN_INVALID": _code(401, "Get new credentials; the token is malformed or revoked.", 8),
-    "TOKEN_MISSING": _code(401, "Get credentials and send them with the call.", 8),
-    "PAYMENT_REQUIRED": _code(402, "This needs a higher tier or a payment; see the upgrade hints.", 9),
-    "TIMEOUT": _code(504, "Try again, or ask for less.", 10, retryable=True, interrupts=True),
-    "WAIT_TIMEOUT": _code(408, "Allow more time, or check the awaited condition.", 10, retryable=True),
-    "RATE_LIMITED": _code(429, "Wait, then call again.", 11, retryable=True),
-    "UNAVAILABLE": _code(503, "The service is down or out of reach; try later.", 12, retryable=True, interrupts=True),
-    "DEPENDENCY_UNAVAILABLE": _code(503, "Install or start what the tool depends on.", 12),
-    "RESOURCE_EXHAUSTED": _code(507, "Memory, disk or quota ran out; ask for less.", 12, interrupts=True),
-    "REDIRECTED": _code(410, "Use the replacement given in redirect.", 13, retryable=True),
-    "NOT_IMPLEMENTED": _code(501, "Not supported here; use another operation.", 1),
-    "TRANSPORT_UNSUPPORTED": _code(501, "Use a transport that is supported.", 1),
-    "ABORTED": _code(499, "The call was stopped before it finished; check what was done.", 1, side_effects="partial"),
-    "INTERNAL_ERROR": _code(500, "The tool failed; another input or another tool may work.", 1, side_effects="partial"),
-}
-
+CONTRACT: Mapping[str, CodeDefinition] = _definitions(_TABLES["contract"])
 # What shaping itself reports; the mirror test fails on one that nothing raises.
-OWN: Mapping[str, CodeDefinition] = {
-    "BAD_RESPONSE": _code(
-        502, "What came back could not be read; report it to the tool's owner.", 1, side_effects="partial"
-    )
-}
+OWN: Mapping[str, CodeDefinition] = _definitions(_TABLES["own"])
+_TOLD: Mapping[str, Mapping[str, Any]] = {**_TABLES["contract"], **_TABLES["own"]}
+
+
+def codes_by(member: str) -> dict[Any, str]:
+    """Return the code for each value that a member of `codes.json` lists: HTTP statuses, errno names, exceptions."""
+    return {value: code for code, told in _TOLD.items() for value in told.get(member, ())}
+
 
 # Other spellings of one meaning, per dialect that writes them so; `flat` writes the canonical name.
-_LOWER = (
-    "INVALID_PATH", "NOT_FOUND", "TIMEOUT", "TOO_LARGE", "RESOURCE_EXHAUSTED", "NOT_IMPLEMENTED",
-    "DEPENDENCY_UNAVAILABLE", "CORRECTION_NEEDED", "INTERNAL_ERROR",
-)  # fmt: skip
-LEAN: Mapping[str, str] = {
-    **{code: code.lower() for code in _LOWER},
-    "BAD_ARGUMENT": "invalid_argument",
-    "PERMISSION_DENIED": "forbidden",
-    "PAYMENT_REQUIRED": "upgrade_required",
-}
-OPERATIONS: Mapping[str, str] = {
-    "BAD_ARGUMENT": "VALIDATION_ERROR",
-    "PERMISSION_DENIED": "ACCESS_DENIED",
-    "INTERNAL_ERROR": "EXECUTION_ERROR",
-}
-COMMANDS: Mapping[str, str] = {"BAD_ARGUMENT": "ARG_ERROR", "INTERNAL_ERROR": "GENERAL_ERROR"}
+LEAN, OPERATIONS, COMMANDS = (
+    {code: told[dialect] for code, told in _TOLD.items() if dialect in told}
+    for dialect in ("lean", "operations", "commands")
+)
 
 # Code Scalpel's documented answer to a missing file is `not_found`; the finer code does not come back from there.
 LEAN_COARSE: Mapping[str, str] = {"FILE_NOT_FOUND": "not_found"}

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from shaping.errors.codes import EXIT_TABLES, CodeDefinition, ExitTable, registry
+from shaping.errors.codes import EXIT_TABLES, CodeDefinition, ExitTable, codes_by, registry
 from shaping.errors.texts import plain_texts, scrub_error
 
 Phase: TypeAlias = Literal["validation", "execution", "cleanup"]
@@ -152,30 +152,7 @@ class ToolError(Exception):
         return f"{type(self).__name__}({self.detail.code!r}, {self.detail.message!r})"
 
 
-_STATUS: Mapping[int, str] = {
-    401: "AUTH_REQUIRED",
-    402: "PAYMENT_REQUIRED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    405: "NOT_IMPLEMENTED",
-    408: "TIMEOUT",
-    409: "CONFLICT",
-    410: "NOT_FOUND",
-    412: "PRECONDITION",
-    413: "TOO_LARGE",
-    414: "TOO_LARGE",
-    423: "CONFLICT",
-    424: "DEPENDENCY_UNAVAILABLE",
-    428: "PRECONDITION",
-    429: "RATE_LIMITED",
-    431: "TOO_LARGE",
-    499: "ABORTED",
-    501: "NOT_IMPLEMENTED",
-    502: "UNAVAILABLE",
-    503: "UNAVAILABLE",
-    504: "TIMEOUT",
-    507: "RESOURCE_EXHAUSTED",
-}
+_STATUS: Mapping[int, str] = codes_by("statuses")
 _SIGNALS = range(1, 65)
 # What a shell reports for a program that it could not run: found but not executable, and not found.
 _SHELL: Mapping[int, str] = {126: "PERMISSION_DENIED", 127: "DEPENDENCY_UNAVAILABLE"}

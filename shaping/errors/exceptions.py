@@ -15,7 +15,7 @@ import orjson
 from pydantic import ValidationError
 from pydantic_core.core_schema import ErrorType
 
-from shaping.errors.codes import registry
+from shaping.errors.codes import codes_by, registry
 from shaping.errors.detail import ErrorDetail, ToolError, code_for_exit, http_error, make_error
 from shaping.redaction import scrub
 from shaping.response import counted, nearest
@@ -105,41 +105,7 @@ def schema_issue(exc: BaseException) -> dict[str, str] | None:
     return {"path": path, "type": rule, "message": message}
 
 
-TABLE: Mapping[str, str] = {
-    "builtins.FileNotFoundError": "FILE_NOT_FOUND",
-    "builtins.NotADirectoryError": "INVALID_PATH",
-    "builtins.IsADirectoryError": "INVALID_PATH",
-    "builtins.FileExistsError": "CONFLICT",
-    "builtins.PermissionError": "PERMISSION_DENIED",
-    "builtins.TimeoutError": "TIMEOUT",
-    "builtins.ConnectionError": "UNAVAILABLE",
-    "builtins.ProcessLookupError": "NOT_RUNNING",
-    "builtins.InterruptedError": "ABORTED",
-    "builtins.NotImplementedError": "NOT_IMPLEMENTED",
-    "builtins.ImportError": "DEPENDENCY_UNAVAILABLE",
-    "builtins.MemoryError": "RESOURCE_EXHAUSTED",
-    "builtins.RecursionError": "RESOURCE_EXHAUSTED",
-    "builtins.ValueError": "BAD_ARGUMENT",
-    "builtins.SyntaxError": "BAD_ARGUMENT",
-    "builtins.UnicodeError": "BAD_RESPONSE",
-    "json.decoder.JSONDecodeError": "BAD_RESPONSE",
-    "socket.gaierror": "UNAVAILABLE",
-    "ssl.SSLError": "UNAVAILABLE",
-    "subprocess.TimeoutExpired": "TIMEOUT",
-    "urllib.error.URLError": "UNAVAILABLE",
-    # Of packages that tools commonly use.
-    "aiohttp.client_exceptions.ClientConnectionError": "UNAVAILABLE",
-    "click.exceptions.UsageError": "BAD_ARGUMENT",
-    "httpx.DecodingError": "BAD_RESPONSE",
-    "httpx.TimeoutException": "TIMEOUT",
-    "httpx.TransportError": "UNAVAILABLE",
-    "msgspec.DecodeError": "BAD_RESPONSE",
-    "msgspec.ValidationError": "BAD_ARGUMENT",
-    "redis.exceptions.ConnectionError": "UNAVAILABLE",
-    "redis.exceptions.TimeoutError": "TIMEOUT",
-    "requests.exceptions.ConnectionError": "UNAVAILABLE",
-    "requests.exceptions.Timeout": "TIMEOUT",
-}
+TABLE: Mapping[str, str] = codes_by("exceptions")
 
 
 def look_up(kind: type[BaseException], table: Mapping[str | type, str] | Mapping[str, str]) -> str | None:
@@ -162,22 +128,7 @@ _FRAME = re.compile(r'^[ \t]*File "[^"\n]*", line \d+.*(?:\n[ \t]+.*)*\n?', re.M
 _QUOTED = re.compile(r"'[^']*'")  # where msgspec repeats a value
 
 # What Python has no class of its own for.
-_ERRNO: Mapping[int, str] = {
-    errno.ENOSPC: "RESOURCE_EXHAUSTED",
-    errno.EDQUOT: "RESOURCE_EXHAUSTED",
-    errno.EMFILE: "RESOURCE_EXHAUSTED",
-    errno.ENFILE: "RESOURCE_EXHAUSTED",
-    errno.ENOMEM: "RESOURCE_EXHAUSTED",
-    errno.EFBIG: "TOO_LARGE",
-    errno.E2BIG: "TOO_LARGE",
-    errno.ENAMETOOLONG: "INVALID_PATH",
-    errno.ELOOP: "INVALID_PATH",
-    errno.EROFS: "PERMISSION_DENIED",
-    errno.ENOTEMPTY: "CONFLICT",
-    errno.EBUSY: "CONFLICT",
-    errno.ENETUNREACH: "UNAVAILABLE",
-    errno.EHOSTUNREACH: "UNAVAILABLE",
-}
+_ERRNO: Mapping[int, str] = {getattr(errno, name, -1): code for name, code in codes_by("errno").items()}
 
 
 @dataclass(frozen=True, slots=True)
