@@ -460,8 +460,8 @@ class _Unsaid:
 
 
 def _shown(default: Any) -> Any:
-    is_plain = default is inspect.Parameter.empty or isinstance(default, str | int | float | tuple | None)
-    return default if is_plain else _Unsaid()
+    is_plain = default is inspect.Parameter.empty or isinstance(default, str | int | float | None)
+    return default if is_plain or type(default) is tuple else _Unsaid()
 
 
 def _plain(written: str) -> str:
