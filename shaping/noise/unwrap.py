@@ -41,7 +41,7 @@ _BLOCK = r"</?(?:br|p|div|li|h[1-6]|tr|table|ul|ol|dl|dt|dd|blockquote|pre|secti
 _BLOCKS = re.compile(rf" ?{_BLOCK}(?: ?{_BLOCK})*+ ?", re.IGNORECASE)
 _PARAGRAPH = re.compile("</?(?:p|h[1-6]|table|ul|ol|blockquote|pre|section|article)\\b", re.IGNORECASE)
 _CELL = re.compile(r" ?</t[dh] ?>\s*<t[dh]\b[^<>]*+> ?", re.IGNORECASE)
-_PREFORMATTED = re.compile(r"<(pre|textarea)\b[^<>]*+>(?:[^<]++|<(?!/?(?:pre|textarea)\b))*+</\1", re.IGNORECASE)
+_PREFORMATTED = re.compile(r"<(pre|textarea)\b[^<>]*+>((?:[^<]++|<(?!/?(?:pre|textarea)\b))*+)</\1 ?>", re.IGNORECASE)
 _SOURCE_BLANKS, _AROUND_LINES = re.compile(r"[ \t\r\n\f]+"), re.compile(r" *\n *")
 _KEPT = {ord(" "): "\x01", ord("\t"): "\x02", ord("\n"): "\x03"}
 _GIVEN_BACK = {1: " ", 2: "\t", 3: "\n"}
@@ -130,9 +130,15 @@ def page_text(text: str) -> str:
     if len(text) > _LARGEST_PAGE:
         return text
     # Its blanks are those of the source, but for preformatted text; lines begin with tags.
-    text = _PREFORMATTED.sub(lambda found: found[0].translate(_KEPT), _without_hidden(text, _PAGE_OPENS))
+    text = _PREFORMATTED.sub(_preformatted, _without_hidden(text.removeprefix("\ufeff"), _PAGE_OPENS))
     text = _CELL.sub(" | ", _SOURCE_BLANKS.sub(" ", text))
     return _AROUND_LINES.sub("\n", _shown(_BLOCKS.sub(_broken, text))).translate(_GIVEN_BACK)
+
+
+def _preformatted(block: re.Match[str]) -> str:
+    """Return a block without the tags in it and with its blanks, in letters that no page has."""
+    words = _TAG.sub("", _BREAK.sub("\n", _ANCHOR.sub(_linked, block[2])))
+    return f"<pre>{words.translate(_KEPT)}</pre>"
 
 
 def _broken(tags: re.Match[str]) -> str:
