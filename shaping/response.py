@@ -79,7 +79,7 @@ EMPTY: Final = frozenset({"null", "empty", "default"})
 _LISTED: Final = 40
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # a result has dozens, and frozen ones take three times as long to make
 class Omission:
     """Something a step left out: where, how many, why, at what price, and how to ask it back."""
 

@@ -255,8 +255,10 @@ def _mirrored(value: Any, texts: Sequence[tuple[int, str]]) -> DataPart:
         return DataPart(value, () if index is None else (index,))
     compact_json = shallow_json(value)
     for index, text in texts:
-        data, read = _read(text)
         # What a parser of JSON has just made of the same bytes is known to be plain, and a tool's own value is not.
+        if compact_json is not None and text.encode(errors="replace") == compact_json:
+            return DataPart(orjson.loads(compact_json), (index,), compact_json=compact_json)
+        data, read = _read(text)
         if read is not None and read == compact_json:
             return DataPart(data, (index,), compact_json=read)
         if data is _MISSING:

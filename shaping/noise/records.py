@@ -152,6 +152,7 @@ class Records:
         self.replace: dict[str, list[Any]] = {}  # a member's new value in every record, or MISSING
         self.changed: dict[str, tuple[int, Reason]] = {}  # members whose values are shorter now: how many, and why
         self.page = False  # whether a link of these records is kept
+        self._members: dict[Kind, list[str]] = {kind: [] for kind in _BY_VALUE}
         self._sort()
 
     def _sort(self) -> None:
@@ -161,9 +162,9 @@ class Records:
             self.kinds = dict.fromkeys(self.rows[0], "plain")
         else:
             self.kinds = self._kinds()
-        self._members: dict[Kind, list[str]] = {kind: [] for kind in _BY_VALUE}
+        members = self._members
         for key, kind in self.kinds.items():
-            self._members[kind].append(key)
+            members[kind].append(key)
         if len(self.rows) > len(self.sample):
             self._find_long()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _SAMPLES: Final = 16  # values of one place by which all of them are priced
 # Told, because every absence is; neither priced nor to be asked for.
+_GONE: Final = object()
 _HELD = frozenset({"private", "tier"})
 _TOLD = frozenset({"null", "empty"})
 _ABSENT = ("null", "null if missing", "empty", "empty if missing")
@@ -301,8 +302,7 @@ def _some(names: tuple[str, ...]) -> str:
     return ", ".join([*written, *more])
 
 
-@dataclass(frozen=True, slots=True)
-class OmittedMembers:
+class OmittedMembers(NamedTuple):
     """An omission, and some of the values that it left out."""
 
     omission: Omission
@@ -362,9 +362,11 @@ def _compare(
         return
     if type(before) is dict and type(after) is dict:
         for key, item in before.items():
-            if key in after:
-                if after[key] is not item:
-                    _compare(item, after[key], (trail, key), gone, reason)
+            kept = after.get(key, _GONE)
+            if kept is item:
+                continue
+            if kept is not _GONE:
+                _compare(item, kept, (trail, key), gone, reason)
             elif reason is None and type(item) is dict and item:
                 # Dropped because all of its members are null or empty, which is not the same as empty.
                 _compare(item, {}, (trail, key), gone, reason)

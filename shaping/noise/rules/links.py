@@ -89,8 +89,8 @@ def _found(records: Records) -> list[str]:
     """Return the members with links that may go."""
     # A name or a state that happens to be a URL is still what the record is called or how it is.
     # A link to logs or details of a failure is where somebody goes on.
-    said = {key: meaning(key) for key in records.members("link")}
-    return [key for key, what in said.items() if not (what.identifies or what.verdict or what.diagnostic)]
+    said = [(key, meaning(key)) for key in records.members("link")]
+    return [key for key, what in said if not (what.identifies or what.verdict or what.diagnostic)]
 
 
 def _are_few(records: Records) -> bool:
@@ -119,12 +119,16 @@ def _rank(key: str) -> int:
 
 def _judged(found: list[str], records: Records, others: int) -> tuple[set[str], set[str]]:
     """Return the links that only a program would follow, and those that begin with `http`."""
-    firsts = _firsts(found, records)
-    noise = {key for key in found if meaning(key).picture}
-    noise |= {key for key, link in firsts.items() if _is_template(link) or (others > 1 and meaning(key).self_link)}
-    if others > 1:
-        apis = _apis({key: link for key, link in firsts.items() if key not in noise and meaning(key).hypermedia})
-        noise.update(apis if len(records.members("link")) > 1 else [key for key in apis if _derived(key, records)])
+    firsts, hypermedia = _firsts(found, records), {}
+    noise: set[str] = set()
+    for key in found:
+        said, link = meaning(key), firsts.get(key)
+        if said.picture or (link is not None and (_is_template(link) or (others > 1 and said.self_link))):
+            noise.add(key)
+        elif link is not None and others > 1 and said.hypermedia:
+            hypermedia[key] = link
+    apis = _apis(hypermedia)
+    noise.update(apis if len(records.members("link")) > 1 else [key for key in apis if _derived(key, records)])
     return noise, {key for key, link in firsts.items() if link.startswith("http")}
 
 
