@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -42,42 +44,10 @@ def _name(argument: Any) -> str:
     return str(argument.metavar or argument.name.upper())
 
 
-# The help of each command here is the first line of its function's docstring: listing them must not load them.
-COMMANDS: Final[Mapping[str, str]] = {
-    "allow": "Trust a config that lies in a project, as it is now: all of it applies. After an edit, allow it again.",
-    "bench": "Measure what each profile saves on files of tool answers, counted exactly.",
-    "check": "Check a config, its profiles and the SHAPING variables; exit 1 on any problem. Warnings alone exit 0.",
-    "demo": "Show what shaping does: one call to a server, direct and through the proxy under each profile.",
-    "discover": "Read your clients' past sessions: what shaping would have saved, and what would be missing.",
-    "expand": "Show what an answer left out: the exact values under a path, page by page, or a command's own output.",
-    "explain": "Show the settings that apply to a tool, and which file, line or profile each comes from.",
-    "hook": "Install a hook that shapes what a client's own shell, search and fetch tools return; never files.",
-    "init": "Write a commented response_config.json and its schema; a file that is there already is left as it is.",
-    "last": "Show what the model read of the last calls beside what their tools sent, and why the rest was left out.",
-    "manifest": "List every command with its flags, exit codes and output schema; the etag tells of changes.",
-    "profiles": "List the profiles: what each is for, what it extends, and which file defines it.",
-    "proxy": "Run any MCP server, in any language, behind a proxy that shapes what its tools return to the model.",
-    "query": "Run one SELECT over the records in a file (JSON, JSON lines, CSV, tables in text, …) or behind a ref.",
-    "report": "Write what `shaping ui` shows as one HTML file that needs no network.",
-    "run": "Run a command and print its output cleaned and within a budget; the exit code is the command's own.",
-    "serve": "Serve an HTTP API as MCP tools, and shape what they return to the model.",
-    "shape": "Shape a tool's answer and print what the model would read; the token counts go to standard error.",
-    "stats": "Show what shaping has saved: tokens that models did not read, net of what shaping added.",
-    "suggest": "Suggest rules from recorded traffic, with what each saves; values that the agent used later are kept.",
-    "tokens": "Count the tokens of files; each number says whether it is exact or an estimate.",
-    "tools": "Print what each tool definition costs in tokens, as the server gives it and as the config shows it.",
-    "ui": "Show a live page: what was saved over time, by tool and by field, the last calls, and what was left out.",
-    "unwrap": "Take the proxy away again; a file that was not edited since the first wrap comes back byte for byte.",
-    "wrap": "Put `shaping proxy` in front of every MCP server in a client's config file, and keep a backup of it.",
-}
-# The modules that hold several commands; every other command has a module of its own name.
-_MODULES: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("allow", "check", "explain", "init", "profiles"), "config"),
-    **dict.fromkeys(("last", "report", "stats", "ui"), "ledger"),
-    "query": "expand",
-    "tokens": "bench",
-    "unwrap": "wrap",
-}
+# The help of each command there is the first line of its function's docstring: listing them must not load them.
+# `module` names one that holds several commands; every other command has a module of its own name.
+_LISTED: Final = json.loads(Path(__file__).with_name("commands.json").read_bytes())
+COMMANDS: Final[Mapping[str, str]] = {name: told["help"] for name, told in _LISTED.items()}
 _REPORTS_FAILURES: Final = frozenset({"run"})  # its failures are in an envelope whether --json is given or not
 
 
@@ -149,7 +119,7 @@ def wants_json(words: Sequence[str]) -> bool:
 def _load(name: str) -> Any:
     from shaping.cli.output import with_json_option  # noqa: PLC0415 (envelopes take 120 ms to import; --help prints none)
 
-    module = import_module(f"shaping.cli.{_MODULES.get(name, name)}")
+    module = import_module(f"shaping.cli.{_LISTED[name].get('module', name)}")
     callback = getattr(module, name)
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     wrapped = callback if name in _REPORTS_FAILURES else with_json_option(callback, name)

@@ -5,51 +5,33 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
+import orjson
+
 from shaping.settings.files import data_directory, exchange, refuse_links, replace_file, sync_directory, written_beside
 
 _TRIES: Final = 5  # to replace a file that is edited meanwhile
-_CLINE: Final = "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
 
 
 @dataclass(frozen=True, slots=True)
 class ClientFiles:
     """A client's config files: in a project, in the user's home, and in the directory of desktop applications."""
 
-    project: tuple[str, ...] = ()
-    home: tuple[str, ...] = ()
-    desktop: tuple[str, ...] = ()
+    project: Sequence[str] = ()
+    home: Sequence[str] = ()
+    desktop: Sequence[str] = ()
 
 
 # Where each client is known to keep its servers; tried on Linux only, and a path that is wrong is merely not found.
 CLIENTS: Final[Mapping[str, ClientFiles]] = {
-    "amazon-q": ClientFiles((".amazonq/mcp.json",), (".aws/amazonq/mcp.json",)),
-    "claude-code": ClientFiles((".mcp.json",), (".claude.json",)),
-    "claude-desktop": ClientFiles(desktop=("Claude/claude_desktop_config.json",)),
-    "cline": ClientFiles(home=(".cline/data/settings/cline_mcp_settings.json",), desktop=(f"Code/User/{_CLINE}",)),
-    "codex": ClientFiles((".codex/config.toml",), (".codex/config.toml",)),
-    "copilot-cli": ClientFiles(home=(".copilot/mcp-config.json",)),
-    "cursor": ClientFiles((".cursor/mcp.json",), (".cursor/mcp.json",)),
-    "gemini": ClientFiles((".gemini/settings.json",), (".gemini/settings.json",)),
-    "kilo": ClientFiles(("kilo.json", "kilo.jsonc"), (".config/kilo/kilo.json", ".config/kilo/kilo.jsonc")),
-    "kimi": ClientFiles(home=(".kimi-code/mcp.json",)),
-    "kiro": ClientFiles((".kiro/settings/mcp.json",), (".kiro/settings/mcp.json",)),
-    "lm-studio": ClientFiles(home=(".lmstudio/mcp.json",)),
-    "opencode": ClientFiles(
-        ("opencode.json", "opencode.jsonc", ".opencode/opencode.json"),
-        (".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"),
-    ),
-    "qwen": ClientFiles((".qwen/settings.json",), (".qwen/settings.json",)),
-    "roo": ClientFiles((".roo/mcp.json",)),
-    "vscode": ClientFiles((".vscode/mcp.json",), desktop=("Code/User/mcp.json",)),
-    "windsurf": ClientFiles(home=(".codeium/windsurf/mcp_config.json",)),
-    "zed": ClientFiles((".zed/settings.json",), (".config/zed/settings.json",)),
+    name: ClientFiles(**places)
+    for name, places in orjson.loads(Path(__file__).with_name("files.json").read_bytes()).items()
 }
 
 

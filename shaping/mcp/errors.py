@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 import orjson
@@ -29,42 +30,9 @@ _STATUS: Final = re.compile(
 _WAIT: Final = re.compile(
     r"\bretry[ -]?after:? +(\d{1,5}) ?(?:s|secs?|seconds?)?(?:[.,;)]|$)", re.IGNORECASE | re.MULTILINE
 )
-# The first that is found tells: what is more particular stands first.
-_PHRASES: Mapping[str, tuple[str, ...]] = {
-    "FILE_NOT_FOUND": (r"\bENOENT\b", r"no such file or directory"),
-    "PERMISSION_DENIED": (
-        r"\bEACCES\b|\bEPERM\b|(permission|access) denied|operation not permitted",
-        r"\bforbidden\b(?! (characters?|words?|names?|keys?|values?)\b)",
-        r"\bnot (allowed|permitted|authori[sz]ed) to\b|insufficient (permission|scope|privilege)",
-        r"\bdo(es)? not have permission",
-        r"\b(command|operation|path|file|method|host|domain|url) (is )?not (allowed|permitted)\b",
-        r"\boutside (of )?(the |any )?(allowed|permitted)\b|\bnot in the allow(ed)?.?list\b",
-    ),
-    "AUTH_REQUIRED": (
-        r"\bunauthori[sz]ed\b|authentication (required|failed)|bad credentials|not (logged in|authenticated)",
-        # A parser's tokens are quoted, or stand somewhere.
-        r"\binvalid (api[ _-]?key|(access |auth )?token(?!:? ?['\"`{}()\[\]]| (at|in|near|on)\b)|credentials)\b",
-    ),
-    # Before what passes: an argument that is called after a limit or a timeout is as wrong the next time.
-    "BAD_ARGUMENT": (
-        r"\b(timeout|rate.?limit)\b.{0,20} (is|are) (invalid|not (valid|an?|supported))\b",
-        r"\b(missing|invalid|unknown|unexpected|unsupported) (required )?(argument|param|input|option|field)",
-        r"\b(invalid|unknown|unsupported|malformed) (time ?zone|date|ur[il]|regex|pattern|query|format|syntax)\b",
-        r"\bmust be (an?|one of|at (least|most)|between|positive|negative|non-?\w+|greater|less|in the|of type)\b",
-    ),
-    "RATE_LIMITED": (r"rate.?limit(?!ers?\b)|too many requests",),
-    "TIMEOUT": (r"\btimed? ?out\b|\bETIMEDOUT\b|deadline exceeded|took too long",),
-    "UNAVAILABLE": (
-        r"\bECONN(REFUSED|RESET)\b|\bENOTFOUND\b|connection (refused|reset|aborted)|name or service not known",
-        r"(could not|failed to|cannot) connect|(service|temporarily) unavailable|bad gateway",
-    ),
-    "CONFLICT": (r"\balready exists\b",),
-    "NOT_IMPLEMENTED": (r"\bnot (yet )?implemented\b",),
-    "NOT_FOUND": (
-        r"\bnot found\b|\b(does not|doesn't) exist\b|\bno such \w+\b|(could not|cannot|unable to) find\b",
-        r"\bdid not resolve\b|\bno (files?|results?|matches|entries) (matching|found|match)\b",
-    ),
-}
+# The first that is found tells, so what is more particular stands first there; and wrong arguments before what passes:
+# one that is called after a limit or a timeout is as wrong the next time.
+_PHRASES: Mapping[str, list[str]] = orjson.loads(Path(__file__).with_name("phrases.json").read_bytes())
 _COMPILED = tuple((re.compile("|".join(each), re.IGNORECASE), code) for code, each in _PHRASES.items())
 
 

@@ -7,6 +7,7 @@ import logging
 import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from uuid import uuid4
@@ -43,34 +44,9 @@ TOOLS_CHANGED = "notifications/tools/list_changed"
 _RESEMBLES: Final = 0.85  # how alike two names are before one is taken for a slip of the other
 EXPAND = "shaping_expand"
 CONTROL = "_shape"
-EXPAND_TOOL: dict[str, Any] = {
-    "name": EXPAND,
-    "description": (
-        "Get what an answer left out. path: items[0].name, rows[20:]. "
-        'sql: one SQLite SELECT (table items, columns as user_login; "schema" lists them). search: a text or /regex/.'
-    ),
-    "inputSchema": {
-        "type": "object",
-        "properties": {
-            "ref": {"type": "string"},
-            "path": {"type": "string"},
-            "cursor": {"type": "string"},
-            "sql": {"type": "string"},
-            "search": {"type": "string"},
-            "max_tokens": {"type": "integer"},
-        },
-        "required": ["ref"],
-    },
-}
-_CONTROL_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "description": "How to shape the answer.",
-    "properties": {
-        "profile": {"type": "string"},
-        "fields": {"type": "array", "items": {"type": "string"}},
-        "max_tokens": {"type": "integer"},
-    },
-}
+_OWN = orjson.loads(Path(__file__).with_name("tools.json").read_bytes())
+EXPAND_TOOL: dict[str, Any] = _OWN["expand"]  # our own tool
+_CONTROL_SCHEMA: dict[str, Any] = _OWN["control"]  # the argument of other tools by which an agent shapes their answers
 
 
 def tool_entry(
