@@ -454,3 +454,17 @@ async def test_a_log_in_json_lines_that_is_cut_keeps_its_errors(typed: bool) -> 
     said: Any = answer.content[0]
     assert exact(said.text) < 3_100
     assert all(f"disk {n} is full" in said.text for n in wrong)
+
+
+async def test_what_only_an_app_reads_keeps_its_bytes_and_nulls() -> None:
+    server: Any = FastMCP("files", middleware=[ShapingMiddleware({})])
+    data = {"bytes": "QUJD" * 20_000, "next": None, "rows": []}
+
+    @server.tool(meta={"ui": {"visibility": ["app"]}})  # type: ignore[untyped-decorator]  # of Any
+    def read_bytes() -> dict[str, Any]:
+        """Read a part of a file for the app."""
+        return data
+
+    async with Client(server) as client:
+        result = await client.call_tool_mcp("read_bytes", {})
+    assert (result.structured_content, json.loads(result.content[0].text)) == (data, data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from base64 import b64encode
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,6 +151,16 @@ async def test_the_data_of_an_app_is_never_shaped(connect: Connect) -> None:
         )
     assert by_tool["structuredContent"] == secret["result"]["structuredContent"] == data
     assert TOKEN not in json.dumps(secret)
+
+
+async def test_what_only_an_app_reads_keeps_its_bytes_nulls_and_both_channels(connect: Connect) -> None:
+    tool = {"name": "read_bytes", "_meta": {"ui": {"visibility": ["app"]}}}
+    data = {"bytes": b64encode(bytes(range(256)) * 400).decode(), "next": None, "rows": RECORDS}
+    result = {"content": text("40 KB of a file")["content"], "structuredContent": data}
+    async with connect(command_server([*MIRROR, json.dumps(tool)])) as driver:
+        await driver.ask("tools/list")
+        answer = await driver.call("read_bytes", result=result)
+    assert answer["result"] == result
 
 
 async def test_a_line_of_ten_megabytes_passes_both_ways(connect: Connect) -> None:

@@ -29,12 +29,17 @@ def send(message: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
+def _definition(word: str) -> dict[str, Any]:
+    """Read a tool that the command line adds: its name, or what its definition says as JSON."""
+    return dict(json.loads(word)) if word.startswith("{") else {"name": word}
+
+
 def result_of(method: str, params: dict[str, Any]) -> dict[str, Any]:
     if method == "initialize":
         info = params.get("serverInfo", INFO)
         return {"protocolVersion": params["protocolVersion"], "capabilities": CAPABILITIES, "serverInfo": info}
     if method == "tools/list":
-        return {"tools": TOOLS + [{"name": name, "inputSchema": {"type": "object"}} for name in sys.argv[1:]]}
+        return {"tools": TOOLS + [{"inputSchema": {"type": "object"}, **_definition(word)} for word in sys.argv[1:]]}
     if method == "tools/call":
         return dict(params["arguments"]["result"])
     if method == "tasks/result":
