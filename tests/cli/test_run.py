@@ -18,6 +18,7 @@ from shaping.cli.app import build
 from shaping.cli.output import progress
 from shaping.ledger import LedgerEntry
 from shaping.ledger.entries import LedgerDatabase
+from shaping.tokens import exact
 
 SHAPING = str(Path(sys.executable).with_name("shaping"))
 
@@ -418,3 +419,41 @@ def _imported(where: Path, *words: str) -> tuple[str, set[str]]:
     environ = {**os.environ, "SHAPING_LEDGER": "off"}
     done = subprocess.run(program, cwd=where, env=environ, capture_output=True, text=True, check=True, timeout=300)
     return done.stdout, {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+
+
+_EVERYDAY = """
+git status; git log; git log --oneline; git diff; git show; git branch -a; ls; ls -la; find . -name *.txt; find . -ls
+du -a .; stat a.txt; stat nothing; cat a.txt; cat rows.csv; cat rows.json; cat pods.txt; wc -l a.txt rows.csv; id
+tar tvf all.tar; tar tf nothing.tar; diff -u a.txt b.txt; diff -q a.txt b.txt; grep -n line a.txt; grep -c zzz a.txt
+make
+md5sum a.txt b.txt; python3 -m this; python3 fails.py; python3 -c import(; seq 9; true; false; sort -r a.txt
+"""
+
+
+def test_no_everyday_command_is_dearer_than_without_shaping(home: Path) -> None:
+    subprocess.run(["sh", "-c", _SCRATCH], cwd=home, check=True)
+    environ = {**os.environ, "XDG_CACHE_HOME": str(home.parent / "cache"), "SHAPING_LEDGER": "off"}
+    dearer = []
+    for words in (command.split() for line in _EVERYDAY.strip().splitlines() for command in line.split("; ")):
+        raw, shown = (
+            subprocess.run([*before, *words], cwd=home, env=environ, capture_output=True, check=False, timeout=300)
+            for before in ([], [sys.executable, "-m", "shaping", "run", "--"])
+        )
+        assert shown.returncode == raw.returncode, words
+        failure = f"(exit code {raw.returncode})\n" if raw.returncode else ""
+        most = exact((raw.stdout + raw.stderr).decode() + failure)
+        if exact((shown.stdout + shown.stderr).decode()) > most:
+            dearer.append((words, raw, shown))
+    assert dearer == []
+
+
+_SCRATCH = r"""
+for n in $(seq 1 40); do echo "line $n"; done > a.txt; sed s/7/seven/ a.txt > b.txt
+printf 'name,size\nada,1\nbob,2\n' > rows.csv
+printf '[{"name": "ada", "team": null, "n": 1}, {"name": "bob", "team": null, "n": 2}]' > rows.json
+printf 'NAME    READY   STATUS\napi-1   1/1     Running\nweb-1   0/1     CrashLoopBackOff\n' > pods.txt
+printf 'all:\n\t@echo building\n\t@exit 3\n' > Makefile; echo 'raise ValueError("no")' > fails.py
+tar cf all.tar a.txt b.txt
+git init -q -b main .; git config user.email a@example.invalid; git config user.name Ada; git add a.txt rows.csv
+git commit -q -m first; git commit -q --allow-empty -m second; echo more >> a.txt
+"""

@@ -468,3 +468,19 @@ async def test_what_only_an_app_reads_keeps_its_bytes_and_nulls() -> None:
     async with Client(server) as client:
         result = await client.call_tool_mcp("read_bytes", {})
     assert (result.structured_content, json.loads(result.content[0].text)) == (data, data)
+
+
+async def test_a_client_reads_in_a_tools_description_which_codes_it_fails_with() -> None:
+    server: Any = FastMCP("issues", middleware=[ShapingMiddleware({})])
+
+    @server.tool()  # type: ignore[untyped-decorator]  # of Any
+    @shape(codes=["NOT_FOUND", "RATE_LIMITED"])
+    def issue(number: int) -> dict[str, Any]:
+        """Read one issue."""
+        raise CodedError("NOT_FOUND", f"there is no issue {number}")
+
+    async with Client(server) as client:
+        listed = next(tool for tool in await client.list_tools() if tool.name == "issue")
+        failed = await client.call_tool_mcp("issue", {"number": 7})
+    assert listed.description == "Read one issue.\nErrors: NOT_FOUND, RATE_LIMITED"
+    assert (failed.is_error, failed.content[0].text) == (True, "NOT_FOUND: there is no issue 7")
