@@ -458,7 +458,7 @@ async def test_a_log_in_json_lines_that_is_cut_keeps_its_errors(typed: bool) -> 
 
 async def test_what_only_an_app_reads_keeps_its_bytes_and_nulls() -> None:
     server: Any = FastMCP("files", middleware=[ShapingMiddleware({})])
-    data = {"bytes": "QUJD" * 20_000, "next": None, "rows": []}
+    data: dict[str, Any] = {"bytes": "QUJD" * 20_000, "next": None, "rows": []}
 
     @server.tool(meta={"ui": {"visibility": ["app"]}})  # type: ignore[untyped-decorator]  # of Any
     def read_bytes() -> dict[str, Any]:
