@@ -163,7 +163,7 @@ def data_in(text: str, plan: Plan) -> Parsed | None:
         return parse(text, plan.parse) or record_in(text, plan)
     if plan.encoding == "json":
         return parse(text, EXACT) if "json" in plan.parse else None
-    return parse_if_cheaper(text, plan.parse)
+    return parse_if_cheaper(text, plan.parse, quieten=lambda value: quieten(value, plan, frozenset())[0])
 
 
 def record_in(text: str, plan: Plan) -> Parsed | None:

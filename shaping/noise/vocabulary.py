@@ -61,6 +61,8 @@ LINK_TARGET = _set("href url uri")
 PICTURE_TARGET = _set("url src href uri link source")
 PICTURE_SIZE = ("width", "w", "height", "h")
 SIZE_NAMES = _set("default tiny small medium standard high large maxres max full original thumb thumbnail source")
+# Whole names of members in which Kubernetes keeps an object once more, for its own programs.
+COPIES = _set("managedFields managed_fields kubectl.kubernetes.io/last-applied-configuration")
 # Arguments by which a tool acts on an element of a page.
 ELEMENT_ARGUMENTS = _set("ref uid element elementRef target selector")
 

@@ -50,6 +50,7 @@ _PARAGRAPH = re.compile(r"^[^\n]++(?:\n[^\n]++)++", re.MULTILINE)
 _LINE_END = re.compile(r"\n")
 _ROWS: Final[tuple[Format, ...]] = ("pipes", "csv", "commits", "files", "grep", "log", "table")
 _OUTLINES: Final[tuple[Format, ...]] = ("pairs", "yaml")  # whose beginning is of the same format
+_DOCUMENTS: Final[tuple[Format, ...]] = ("xml", "yaml")
 _TABLES: Final[tuple[Format, ...]] = ("pipes", "grep", "log", "table")  # that stand in a text about something else
 _LEAST_TABLE = 300  # characters of such a table
 _FEW = 4  # lines before rows, and after them, that may be of another kind
@@ -107,17 +108,25 @@ def _parser(name: str) -> Callable[[str], Any]:
     return parser
 
 
-def parse_if_cheaper(text: str, formats: Collection[str] = FORMATS, *, as_lines: bool = True) -> Parsed | None:
+def parse_if_cheaper(
+    text: str,
+    formats: Collection[str] = FORMATS,
+    *,
+    as_lines: bool = True,
+    quieten: Callable[[Any], Any] | None = None,
+) -> Parsed | None:
     """Return the data of a text, unless writing it as data saves less than 15% of its tokens.
 
-    A text that may be written `as_lines` instead (`encoders/lines.py`) is no data where that saves more.
+    A text that may be written `as_lines` instead (`encoders/lines.py`) is no data where that saves more. Of a document
+    is written what `quieten` leaves.
     """
     tried = _worth_trying(text, formats, as_lines=as_lines) or ()
     parsed = parse(text, tried)
     if parsed is None or parsed.exact:
         return parsed
     judged = parsed.format in _ROWS and tried is not formats  # by the first rows of a long text
-    return parsed if judged or is_cheaper(parsed, as_lines=as_lines) else None
+    quiet = quieten(parsed.value) if quieten is not None and parsed.format in _DOCUMENTS else parsed.value
+    return parsed if judged or is_cheaper(replace(parsed, value=quiet), as_lines=as_lines) else None
 
 
 def _worth_trying(text: str, formats: Collection[str], *, as_lines: bool = True) -> Collection[str] | None:

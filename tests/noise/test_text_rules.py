@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
+import yaml
+
+from shaping import Shaper
 from shaping.noise import reduce_text
 
 ALL = ("links", "opaque", "bulk", "boilerplate")
@@ -117,3 +122,21 @@ def test_a_drawn_tree_is_written_as_levels() -> None:
     assert reduced(packages) == "x@1.0.0 /x\n" + " a@1\n  b@2 deduped\n" * 8 + " c@3\n"
     prose = "A tree looks like this:\n├── a\n└── b\n" * 9
     assert reduced(prose) == prose
+
+
+def test_what_kubernetes_keeps_of_an_object_once_more_goes_from_json_and_from_yaml() -> None:
+    pod = {
+        "kind": "Pod",
+        "metadata": {
+            "name": "web",
+            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": '{"kind":"Pod","spec":{"x":1}}' * 20},
+            "managedFields": [{"manager": "kubectl", "fieldsV1": {f"f:part{n}": {"f:x": {}} for n in range(30)}}],
+        },
+        "spec": {"nodeName": "n1", "containers": [{"name": "web", "image": "nginx"}]},
+    }
+    shaper = Shaper({"global": {"profile": "minimal"}}, watch=False)
+    for text in (json.dumps(pod), yaml.safe_dump(pod, width=10_000)):
+        shown = shaper.shape(text, tool="get").text
+        assert "last-applied" not in shown.split("(left out")[0]
+        assert "f:part" not in shown
+        assert "nginx" in shown

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shaping.noise.rules import link_lists, links, long_strings, markup, opaque, passed_rows, pictures
+from shaping.noise.rules import copies, link_lists, links, long_strings, markup, opaque, passed_rows, pictures
 
 if TYPE_CHECKING:
     from shaping.noise.records import NoiseRule
 
 # In this order: what a link says is settled before anything asks whether a record is still identified.
 RULES: tuple[NoiseRule, ...] = (
+    copies.RULE,
     link_lists.RULE,
     links.RULE,
     pictures.RULE,
