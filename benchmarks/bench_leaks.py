@@ -31,7 +31,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
 import orjson
 
@@ -112,6 +112,9 @@ TEXTS: dict[str, Callable[[str], str]] = {
     "base64 in lines": lambda text: base64.encodebytes(f"{FILLER}{FILLER}value: {text}\n".encode()).decode(),
     "colours of a terminal": lambda text: re.sub(r"(\w{3})(\w{3})", "\x1b[01;31m\x1b[K\\1\x1b[m\x1b[K\\2", text),
     "characters of no width": lambda text: re.sub(r"(\w{5})", "\\1\u200b", text),
+    "other invisible characters": lambda text: re.sub(r"(\w{5})", "\\1\ufe0f\u2066", text),
+    "entities that show nothing": lambda text: re.sub(r"(\w{5})", "\\1&shy;&#8203;", html.escape(text)),
+    "a form": lambda text: f"id=1&note={quote_plus(text)}%0A",
     "SQL": lambda text: f"VALUES (1, {text!r}), (2, 'b');",
     "a shell": lambda text: f"$ export VALUE='{text}' && ./run",
 }
@@ -142,7 +145,17 @@ WAYS: dict[str, Callable[[str], str]] = {
 def readable(one: Any, text: str) -> bool:
     """Return whether a secret can be read in a text, by somebody who undoes its escapes and encodings."""
     forms = {text}
-    for undo in (visible_text, unescaped, html.unescape, unquote, unquote, unescaped, decoded):
+    for undo in (
+        visible_text,
+        unescaped,
+        html.unescape,
+        visible_text,
+        unquote_plus,
+        unquote,
+        unquote,
+        unescaped,
+        decoded,
+    ):
         forms |= {undo(form) for form in forms}
     return any(one.shows_in(form) for form in forms)
 
