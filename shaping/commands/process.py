@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
-from shaping.proxy.spawn import signal_group
+from shaping.proxy.spawn import end_with_parent, signal_group
 from shaping.response import required
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def run_process(start: Invocation, stdout: Sink, stderr: Sink, *, stop: threadin
                 cwd=start.cwd,
                 env=None if start.env is None else dict(start.env),
                 start_new_session=True,
+                preexec_fn=end_with_parent(),  # noqa: PLW1509 (one system call, looked up before the fork)
             )
         except (OSError, ValueError) as problem:
             raise NotStartedError from problem

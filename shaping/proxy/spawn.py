@@ -26,7 +26,7 @@ def spawn(
         env={**os.environ, **(env or {})},
         cwd=cwd,
         start_new_session=True,
-        preexec_fn=_end_with_parent(),  # noqa: PLW1509 (one system call whose function is looked up before the fork)
+        preexec_fn=end_with_parent(),  # noqa: PLW1509 (one system call whose function is looked up before the fork)
     )
 
 
@@ -57,7 +57,7 @@ def spawn_early(command: Sequence[str]) -> subprocess.Popen[bytes] | None:
     return started[0]
 
 
-def _end_with_parent() -> Callable[[], None] | None:
+def end_with_parent() -> Callable[[], None] | None:
     """Return what makes Linux end a process whose parent was killed."""
     if sys.platform != "linux":
         return None

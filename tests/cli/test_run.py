@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -238,6 +239,22 @@ def test_a_command_under_nohup_outlives_a_hang_up(home: Path) -> None:
     process.send_signal(signal.SIGHUP)
     (home / "heard").touch()
     assert (process.communicate(timeout=300)[0], process.returncode) == (b"done\n", 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process whose parent was killed")
+def test_a_command_ends_when_shaping_is_killed(home: Path) -> None:
+    process = subprocess.Popen([SHAPING, "run", "--", "sh", "-c", "echo $$ > pid.new; mv pid.new pid; exec sleep 600"])
+    while not (home / "pid").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    status = Path("/proc", (home / "pid").read_text().strip(), "status")
+    deadline = time.monotonic() + 60
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it is gone, or waits to be asked for its status
+        while "State:\tZ" not in status.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
 
 def test_a_short_stream_ends_with_an_envelope() -> None:
