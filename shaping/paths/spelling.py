@@ -23,7 +23,7 @@ INVISIBLE: Final = (
     "\U000e0000-\U000e0fff"
 )
 BLANKS: Final = "\x0b\x0c\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-_COLOUR: Final = r"\[[0-9;:?<=>]{0,40}[ -/]?[@-~]|\][^\x07\x1b\\\n]{0,400}+(?:\x07|\x1b\\)?+"
+_COLOUR: Final = r"\[[0-9;:?<=>]{0,40}[ -/]?[@-~]|\][^\x07\x1b\\\n]{0,400}+(?:\x07|\x1b['\\])?+"
 # Escapes of JSON and of programs, of URLs and of HTML, nested ones too (`\\\\\\/`, `%252B`, `&amp;quot;`), each read as
 # what it stands for, and what a reader does not see as nothing. Their first characters come first because the engine
 # skips to the next of them; a run of backslashes is tried at its start only, or a long one would take minutes.

@@ -75,15 +75,24 @@ def named_secrets(text: str) -> Iterator[tuple[int, int]]:
 _ASSIGNED: Final = re.compile(
     r"""(?<![A-Za-z0-9_.-])(?:(?P<first>[A-Za-z]{2,20})[ ])?(?P<name>[A-Za-z][A-Za-z0-9_.-]{2,80}+)"""
     r"""(?:\[[0-9]{0,9}\])?["'\\]{0,3}[ \t]{0,3}(?:=>|:=|[:=])[ \t]{0,3}"""
-    r"""(?:(?P<quote>["'`])(?P<quoted>[^"'`\r\n]{1,4096}+)(?P=quote)|["'\\]{0,3}(?:(?i:bearer|basic|token)[ \t])?"""
-    r"""(?P<value>[^\s"'\\,;&{}\[\]|]{2,}+))"""
+    r"""(?:[bru]{0,2}(?P<quote>["'`])(?P<quoted>[^"'`\r\n]{1,4096}+)(?P=quote)"""
+    r"""|["'\\]{0,3}(?:(?i:bearer|basic|token)[ \t])?(?P<value>[^\s"'\\,;&{}\[\]|]{2,}+))"""
 )
 _LINE: Final = re.compile(
     r"^[ \t>*+-]{0,8}(?P<name>[A-Za-z][A-Za-z0-9_. -]{2,60}?)[ \t]{0,2}[:=][ \t]+"
     r"(?P<value>[^\s,;=:\"'{\[|>][^,;=:\"'\r\n]*)$",
     re.MULTILINE,
 )
-_ELEMENT: Final = re.compile(r"<(?P<name>[A-Za-z][A-Za-z0-9_.:-]{2,80})(?:\s[^<>]{0,400})?+>(?P<value>[^<>]+)</")
+_NAME: Final = r"(?P<name>[A-Za-z][A-Za-z0-9_.:-]{2,80}+)"
+# Elements and attributes of XML and HTML, and options of commands.
+_MARKED: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"<{_NAME}(?:\s[^<>]{{0,400}}+)?>\s*+(?:<!\[CDATA\[)?(?P<value>[^<>\]]+)(?:\]\]>)?\s*</",
+        rf"""(?:name|key|id)=["']{_NAME}["'][^<>]{{0,200}}?\bvalue=["'](?P<value>[^"'<>]+)""",
+        rf"(?<!\S)--?{_NAME}[ ](?P<value>[^\s-]\S*)",
+    )
+)
 _NOTHING: Final = frozenset({"null", "none", "true", "false", "yes", "no", "undefined", "nil", "required", "optional"})
 _DELIMITERS: Final = (",", ";", "\t", "|")
 _CELLS: Final = {one: re.compile(rf'"(?:[^"]|"")*"|[^{re.escape(one)}"]*') for one in _DELIMITERS}
@@ -97,7 +106,7 @@ def assignments(text: str) -> Iterator[tuple[int, int]]:
         group = "value" if match["quoted"] is None else "quoted"
         if _names_secret(match) and match[group].lower() not in _NOTHING:
             yield match.span(group)
-    for match in _ELEMENT.finditer(text):
+    for match in (found for pattern in _MARKED for found in pattern.finditer(text)):
         if sensitive(match["name"]) and match["value"].strip().lower() not in _NOTHING:
             yield match.span("value")
     for match in _LINE.finditer(text):

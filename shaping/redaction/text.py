@@ -22,6 +22,7 @@ QUADS: Final = "(?:[I-Za-f][C-HS-Xi-ny-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A
 _BASE64: Final = re.compile(QUADS)
 _HAS_BASE64: Final = has_one([QUADS])
 _SHORTEST_BASE64: Final = 24
+_BEFORE_TEXT: Final = 64  # characters of base64 before those that are text for sure
 _LINES: Final = frozenset({64, 76})  # characters of a line of an encoded file that goes on in the next one
 _KINDS: Final = bytes(
     ord("a") if chr(code) in f"{string.ascii_letters}{string.digits}+/_-" else ord(" ") for code in range(256)
@@ -30,6 +31,7 @@ _CODE: Final = re.compile(
     r"u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|U00([0-9a-fA-F]{6})|x([0-9a-fA-F]{2})|(?P<octal>[0-3][0-7]{2})"
 )
 _AFTER_BACKSLASH: Final = {"/": "/", "n": "\n", "r": "\n", "t": "\t", "b": "\b", "f": "\f"}
+_END_OF_LINK: Final = re.compile(r"(?:\x1b|(?<!\\)\\++u001b)\\++(?!u00)")  # of a terminal: its backslash is no escape
 _AROUND: Final = 500  # characters on either side of an escape that a credential may have
 _MARK: Final = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
 
@@ -53,10 +55,12 @@ def views(text: str) -> Iterator[View]:
     """Yield the text, and what it says without its escapes, colours and the like where it has any."""
     yield View(text, [], [])
     if _may_be_decoded(text):
-        # A form writes a blank as a plus sign, and a plus sign as an escape.
-        for written in (text, text.replace("+", " ")) if "+" in text and "%" in text else (text,):
-            if (view := _decode(written)).decoded:
-                yield view
+        yield from (view for view in (_decode(text, form=form) for form in _ways(text)) if view.decoded)
+
+
+def _ways(text: str) -> tuple[bool, ...]:
+    """Return whether to read a text as it is, as a form, or both."""
+    return (False, True) if "%" in text and "+" in text else (False,)
 
 
 def hides(text: str) -> bool:
@@ -73,10 +77,11 @@ def _may_be_decoded(text: str) -> bool:
     return is_escaped(text) or hides(text)
 
 
-def _decode(text: str) -> View:
+def _decode(text: str, *, form: bool = False) -> View:
     view = View(text, [], [])
     for _ in range(_MOST_ESCAPES):
-        inner = _decode_once(view.text)
+        # A form writes a blank as a plus sign, and a plus sign as an escape.
+        inner = _decode_once(view.text.replace("+", " ") if form and "%" in view.text else view.text)
         if not inner.decoded:
             break
         view = inner._replace(outer=view if view.decoded else None)
@@ -105,9 +110,8 @@ def candidates(text: str) -> Ruleset:
     plain = _without_backslashes(text)
     found = _matching(plain)
     if "%" in plain or "&" in plain or hides(plain):
-        found += _matching(_decoded_parts(plain))
-        if "+" in plain and "%" in plain:
-            found += _matching(_decoded_parts(plain.replace("+", " ")))
+        for form in _ways(plain):
+            found += _matching(_decoded_parts(plain, form=form))
     return CREDENTIALS.only({*found}) if found else NO_RULES
 
 
@@ -122,6 +126,8 @@ def _matching(text: str) -> list[Rule]:
 
 def _without_backslashes(text: str) -> str:
     """Decode the escapes of JSON roughly: what is left of them is a quote, which all rules allow beside quotes."""
+    if "\x1b\\" in text or "001b\\" in text:
+        text = _END_OF_LINK.sub("\x07", text)
     if "\\" not in text:
         return text
     first, *parts = text.split("\\")
@@ -141,7 +147,7 @@ def _coded(part: str) -> str:
     return ("'" if character == "\\" else character) + part[code.end() :]
 
 
-def _decoded_parts(text: str) -> str:
+def _decoded_parts(text: str, *, form: bool) -> str:
     """Decode what stands around escapes, and leave the rest out."""
     parts: list[str] = []
     start = end = 0
@@ -150,7 +156,7 @@ def _decoded_parts(text: str) -> str:
             parts.append(text[start:end])
             start = max(match.start() - _AROUND, end)
         end = min(match.end() + _AROUND, len(text))
-    return "\n".join(_decode(part).text for part in (*parts, text[start:end]))
+    return "\n".join(_decode(part, form=form).text for part in (*parts, text[start:end]))
 
 
 def secrets(text: str, rules: Ruleset = CREDENTIALS, context: str = "", rest: int = 0) -> list[Span]:
@@ -224,8 +230,8 @@ def _base64_texts(text: str) -> Iterator[Base64Text]:
                 end = line if line > first else end
             padding = text[end : end + 2]
             end += len(padding) - len(padding.lstrip("="))
-            # What is text may begin within the four characters before those that can be nothing else.
-            begin = max(found.start() - 4, start + (found.start() - start) % 4)
+            # What can be nothing else but text may begin within a secret.
+            begin = max(found.start() - _BEFORE_TEXT, start + (found.start() - start) % 4)
             said = unbase64("".join(text[begin:end].split()))
             yield Base64Text(said.decode("utf-8", "replace"), (begin, end))
         start = kinds.find(b"a" * _SHORTEST_BASE64, end)

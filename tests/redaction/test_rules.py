@@ -131,6 +131,7 @@ ESCAPED: dict[str, Callable[[str], str]] = {
     "escapes of Rust": lambda text: "".join(f"\\u{{{ord(one):x}}}" for one in text),
     "escapes of Python": lambda text: "".join(f"\\U{ord(one):08x}" for one in text),
     "escapes of a shell": lambda text: "".join(f"\\{ord(one):03o}" for one in text),
+    "links of a terminal": lambda text: re.sub(r"(\w{5})", "\x1b]8;;http://x\x1b\\\\\\1\x1b]8;;\x1b\\\\", text),
     "other blanks": lambda text: text.replace(" ", "\xa0"),
     **{f"U+{ord(one):04X}": partial(_between, one) for one in HIDDEN},
 }
