@@ -19,6 +19,14 @@ def test_what_sentences_share_is_written_once() -> None:
     assert decode(text) == rows
 
 
+def test_a_word_that_a_sentence_says_twice_and_its_wide_gaps_are_written_once() -> None:
+    rows: Any = [{"id": n, "said": f"eth{n}  link of eth{n} is up after {n * 3} ms"} for n in range(48)]
+    text = encode(rows)
+    assert " #1={}  link of {1} is up after {} ms" in text
+    assert "\n4,#1 eth4 12\n" in text
+    assert decode(text) == rows
+
+
 def test_sentences_of_several_kinds_have_a_line_each_and_the_others_stay() -> None:
     said = [
         f"job {n} failed after {n * 7} seconds" if n % 2 else f"job {n} was started by the scheduler" for n in range(40)

@@ -16,6 +16,7 @@ from shaping.encoders.table.model import REST
 from shaping.encoders.table.series import read_series
 from shaping.encoders.table.shorten import around_cell, to_float32
 from shaping.encoders.table.write import ALL_LINE, NO_COLUMNS, SECTION, SECTIONS, USUALLY
+from shaping.encoders.templates import PLACE, filled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,12 +73,11 @@ class TableLines:
         if tag[0] not in self.tags:
             raise TableError(f"expected a value for {tag[0]} above its first use")
         value = self.tags[tag[0]]
-        words = text.split(" ")[1:]
-        if not words:
+        if tag[0] == text:
             return value
-        if type(value) is not tuple or len(words) != len(value) - 1:
+        if type(value) is not tuple or text.count(" ") != value[1::2].count(""):
             raise TableError(f"expected as many words as {tag[0]} has places for, got {text!r}")
-        return value[0] + "".join(word + literal for word, literal in zip(words, value[1:], strict=True))
+        return filled(value, text[tag.end() + 1 :])
 
 
 @dataclass(slots=True)
@@ -173,7 +173,7 @@ def _declaration(schema: TableSchema, lines: TableLines, indent: int) -> None:
         said = text[tag.end() + 1 :]
         # A sentence with places for words; as a value, a string with braces is JSON.
         is_sentence = "{}" in said and said[0] != '"' and not (said[0] == "[" and said[-1] == "]")
-        lines.tags[tag[0]] = tuple(said.split("{}")) if is_sentence else read_cell(said)
+        lines.tags[tag[0]] = tuple(PLACE.split(said)) if is_sentence else read_cell(said)
         return
     if text.startswith(ALL_LINE):
         schema.constants += _all(text, len(ALL_LINE))

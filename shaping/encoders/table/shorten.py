@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 import struct
-from collections import Counter, defaultdict
+from collections import Counter
 from itertools import repeat
 from operator import ne
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shaping.encoders.table.cells import bares
 from shaping.encoders.table.model import Leaf, Legend, Node
+from shaping.encoders.templates import PLACE, Kind, alike
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from shaping.encoders.table.derive import TableContext
-
-    Words = Mapping[int, list[str]]
 
 
 Sliced = TypeVar("Sliced", str, list[Any])
@@ -38,108 +37,39 @@ _TAGGED_SIZE = 20  # characters from which a recurring cell is worth a tag
 _FLOATS, _DIGITS = frozenset({float, int}), 9  # characters of a number of which no shorter one is the same float32
 
 _LOG = 40  # rows from which a column may be the messages of a log: of fewer, whole sentences are easier to read
-_TIMES, _SENTENCES_WORTH = 5, 150  # sentences of one kind, and characters that all of them must save
-_WORDS, _SHARED = 3, 16  # words of a sentence, of which at least half are shared, and characters of these
+_SENTENCES_WORTH = 150  # characters that all sentences of one kind must save
+_WORDS, _SHARED = 3, 16  # words of three sentences at least, and characters that all sentences of a kind share
 _LONGEST = 600  # characters of a sentence; what is longer is a text
-_SPLITS = 3  # words by which sentences that begin alike are told apart
-_ODD = re.compile(r"[{}\x00-\x1f\x7f]")
-_DIGIT = re.compile(r"\d")
-# What stands around a word and is no part of it: `name=`, brackets and quotes.
-_BEFORE = re.compile(r"(?:[A-Za-z_.-]+=)?[\"'(\[<]*")
-_AFTER = re.compile(r"[\])>\"',;:.]*$")
 
 
 def in_sentences(column: list[str], context: TableContext) -> tuple[dict[int, str], list[Legend]]:
     """Return the cells of rows whose sentences recur with other words, and the legend of those not written yet."""
+    # The words of a few rows tell that most columns have no sentences.
+    if len(column) < _LOG or sum(column[at].count(" ") for at in (0, len(column) // 2, -1)) < _WORDS:
+        return {}, []
+    chosen = [
+        at for at, text in enumerate(column) if len(text) <= _LONGEST and text.isprintable() and text.strip() == text
+    ]
     short: dict[int, str] = {}
     new: dict[str, str] = {}
-    for template, rows in sentences(column).items():
-        is_new = template not in context.tagged
-        tag = context.tag(template)
+    for kind in filter(_is_sentence, (group.kind() for group in alike(column, chosen, exact=True)[0])):
+        is_new = kind.template not in context.tagged
+        tag = context.tag(kind.template)
         if is_new:
-            new[tag] = template
-        short |= {at: f"{tag} {words}" for at, words in rows.items()}
+            new[tag] = kind.template
+        short |= {at: f"{tag} {words}" for at, words in kind.rows.items()}
     return short, [Legend(new)] if new else []
 
 
-def sentences(column: list[str]) -> dict[str, dict[int, str]]:
-    """Return templates with `{}` for the words that differ, and for each the words of the rows that it stands for."""
-    if (
-        len(column) < _LOG
-        or column[0].count(" ") + column[len(column) // 2].count(" ") + column[-1].count(" ") < _WORDS
-    ):
-        return {}
-    groups: dict[tuple[int, str, str], list[int]] = defaultdict(list)
-    for at, text in enumerate(column):
-        if len(text) <= _LONGEST:
-            first, _, rest = text.partition(" ")
-            groups[rest.count(" "), _mask(first), _mask(rest[rest.rfind(" ") :])].append(at)
-    found: dict[str, dict[int, str]] = {}
-    for (spaces, *_), rows in groups.items():
-        if len(rows) >= _TIMES and spaces + 2 >= _WORDS:
-            words = {at: column[at].split(" ") for at in rows}
-            found |= dict(_sentences(words, rows, _SPLITS))
-    return found
-
-
-def _mask(word: str) -> str:
-    return "" if not word.isalpha() and _DIGIT.search(word) else word
-
-
-def _sentences(words: Words, rows: list[int], splits: int) -> Iterator[tuple[str, dict[int, str]]]:
-    """Return the template of rows with as many words, or of those of them that share more."""
-    if len(rows) < _TIMES:
-        return
-    columns = list(zip(*(words[at] for at in rows), strict=True))
-    differing = {at: len(set(each)) for at, each in enumerate(columns) if each.count(each[0]) < len(each)}
-    shared = sum(len(column[0]) + 1 for at, column in enumerate(columns) if at not in differing)
-    if differing and shared >= _SHARED and 2 * len(differing) <= len(columns):
-        if found := _sentence(columns, differing, rows):
-            yield found
-        return
-    few = {at: count for at, count in differing.items() if count * _TIMES <= len(rows)}
-    if not few or not splits:
-        return
-    by = min(few, key=few.__getitem__)
-    parts: dict[str, list[int]] = defaultdict(list)
-    for row, word in zip(rows, columns[by], strict=True):
-        parts[word].append(row)
-    for part in parts.values():
-        yield from _sentences(words, part, splits - 1)
-
-
-def _sentence(
-    columns: Sequence[tuple[str, ...]], differing: Collection[int], rows: list[int]
-) -> tuple[str, dict[int, str]] | None:
-    parts: list[str] = []
-    values: list[list[str]] = []
-    for at, column in enumerate(columns):
-        if at not in differing:
-            parts.append(column[0])
-            continue
-        before, after = _around_word(column)
-        inner = [word[len(before) : len(word) - len(after)] for word in column]
-        if not all(inner) or any("," in word for word in inner):
-            return None
-        parts.append(f"{before}{{}}{after}")
-        values.append(inner)
-    template = " ".join(parts)
-    if template.count("{}") > len(values) or _ODD.search("".join([template.replace("{}", ""), *map("".join, values)])):
-        return None
-    saved = (len(template) - 2 * len(values) - 4) * len(rows) - len(template)
-    like_json = template[0] == '"' or (template[0] == "[" and template[-1] == "]")
-    if saved < _SENTENCES_WORTH or like_json or template != template.strip(" "):
-        return None
-    return template, {row: " ".join(each) for row, each in zip(rows, zip(*values, strict=True), strict=True)}
-
-
-def _around_word(column: tuple[str, ...]) -> tuple[str, str]:
-    """Return what stands around the word in all rows alike."""
-    befores = {found[0] for word in column if (found := _BEFORE.match(word))}
-    afters = {found[0] for word in column if (found := _AFTER.search(word))}
-    before = befores.pop() if len(befores) == 1 else ""
-    after = afters.pop() if len(afters) == 1 else ""
-    return before, after
+def _is_sentence(kind: Kind) -> bool:
+    """Return whether at least half of a template's words are the same in all rows, and it can stand in a cell."""
+    template, (first, *rest) = kind.template, PLACE.split(kind.template)
+    shared, places = len(first) + sum(map(len, rest[1::2])), rest[::2]
+    if "" not in places or shared < _SHARED or kind.saved < _SENTENCES_WORTH:
+        return False
+    if template[0] == '"' or (template[0] == "[" and template[-1] == "]"):  # like JSON
+        return False
+    return 2 * len(places) <= len(template.split()) and not any("," in words for words in kind.rows.values())
 
 
 def pattern(column: list[str]) -> tuple[str, list[str]] | None:
