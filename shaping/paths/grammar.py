@@ -168,7 +168,7 @@ def write_trail(trail: Trail, *, general: bool = False) -> str:
         steps.append(step)
     path = ""
     for step in reversed(steps):
-        path = join(path, slice(None) if general and isinstance(step, int) else step)
+        path = f"{path}[]" if general and isinstance(step, int) else join(path, step)
     return path
 
 
