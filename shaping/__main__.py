@@ -80,7 +80,7 @@ def plain_run(words: list[str]) -> tuple[dict[str, str], list[str]] | None:
         rest = rest[2:]
     command = rest[1:] if rest[:1] == ["--"] else rest
     usable = values.get("--max-tokens", "1").isdecimal() and int(values.get("--max-tokens", "1")) > 0
-    usable = usable and os.path.isfile(values.get("--config", __file__))  # noqa: PTH113 (pathlib costs 5 ms)
+    usable = usable and _is_config(values.get("--config"))
     return (values, command) if usable and command and not command[0].startswith("-") else None
 
 
@@ -105,12 +105,16 @@ def _run(values: dict[str, str], command: list[str]) -> NoReturn:
         sys.exit(own_failure(fault).exit_code)
 
 
+def _is_config(path: str | None) -> bool:
+    return path is None or os.path.isfile(path)  # noqa: PTH113 (pathlib costs 5 ms)
+
+
 def _is_usable(values: dict[str, str]) -> bool:
     try:
         in_time = float(values.get("--start-timeout", "1")) >= 1
     except ValueError:
         return False
-    return in_time and os.path.isfile(values.get("--config", __file__))  # noqa: PTH113 (pathlib costs 5 ms)
+    return in_time and _is_config(values.get("--config"))
 
 
 def _proxy(values: dict[str, str], expand: bool, command: list[str]) -> NoReturn:

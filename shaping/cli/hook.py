@@ -10,11 +10,10 @@ from typing import Annotated, Any, Final
 import orjson
 import typer
 
-from shaping.cli.output import Answer, need_posix, stopped
+from shaping.cli.output import Answer, need_posix, stopped, with_suggestion
 from shaping.clients.files import UnusableFileError
 from shaping.clients.hooks import CLIENTS, HOOK_EDIT, file_of, install, installed_files, socket_directory, uninstall
 from shaping.clients.hooks.resident import main as serve
-from shaping.settings.jsonc import suggestion_for
 
 ACTIONS: Final = ("install", "uninstall", "status", "serve")
 ACTION = typer.Argument(
@@ -56,9 +55,8 @@ def _check(action: str, client: str | None) -> None:
     if client is None and action not in {"status", "serve"}:
         raise stopped(f"say for which client: {', '.join(CLIENTS)}")
     if client is not None and client not in CLIENTS:
-        meant = suggestion_for(client, CLIENTS)
-        hint = f"; did you mean {meant!r}?" if meant else ""
-        raise stopped(f"there is no hook for {client!r}; there are hooks for {', '.join(CLIENTS)}{hint}")
+        said = f"there is no hook for {client!r}; there are hooks for {', '.join(CLIENTS)}"
+        raise stopped(with_suggestion(said, client, CLIENTS))
 
 
 def _installed(client: str, file: Path, changed: bool) -> list[str]:

@@ -23,6 +23,7 @@ import typer
 from shaping.envelope import command_envelope, exit_code_for
 from shaping.errors import ErrorDetail, ToolError, from_exit_code, make_error
 from shaping.settings import ConfigError
+from shaping.settings.jsonc import suggestion_for
 
 JSON = typer.Option("--json", help="Print JSON for a program: ok, data, error, warnings, meta.")
 CONFIG = typer.Option(
@@ -111,7 +112,14 @@ def check_profiles(profiles: Iterable[str], known: Collection[str]) -> None:
     """End the command where a profile is not known."""
     for profile in profiles:
         if profile not in known:
-            raise stopped(f"there is no profile {profile!r}; there are {', '.join(sorted(known))}")
+            said = f"there is no profile {profile!r}; there are {', '.join(sorted(known))}"
+            raise stopped(with_suggestion(said, profile, known))
+
+
+def with_suggestion(problem: str, word: str, known: Iterable[str]) -> str:
+    """Add to a problem the known word that was most likely meant."""
+    meant = suggestion_for(word, known)
+    return f"{problem}; did you mean {meant!r}?" if meant else problem
 
 
 def need_posix(what: str) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ import orjson
 import typer
 from tomlkit.exceptions import TOMLKitError
 
-from shaping.cli.output import Answer, stopped
+from shaping.cli.output import Answer, check_profiles, stopped, with_suggestion
 from shaping.cli.proxy import need_extra, quiet_logs
 from shaping.clients import wrap as entries
 from shaping.clients.files import (
@@ -39,7 +39,7 @@ from shaping.clients.wrap import (
     why_it_fails,
 )
 from shaping.settings import load
-from shaping.settings.jsonc import JsoncError, suggestion_for
+from shaping.settings.jsonc import JsoncError
 
 FILE = typer.Argument(
     metavar="FILE", help="A client's server list (.mcp.json, mcp.json, config.toml), or a folder of such files."
@@ -111,15 +111,8 @@ def wrap(
 
 def _once(ask: Callable[[Mapping[str, Any]], str | None]) -> Callable[[Mapping[str, Any]], str | None]:
     """Ask about each entry once, however often its file has to be rewritten."""
-    known: dict[bytes, str | None] = {}
-
-    def answer(entry: Mapping[str, Any]) -> str | None:
-        key = orjson.dumps(entry)
-        if key not in known:
-            known[key] = ask(entry)
-        return known[key]
-
-    return answer
+    known = cache(lambda written: ask(orjson.loads(written)))
+    return lambda entry: known(orjson.dumps(entry))
 
 
 def unwrap(file: Annotated[Path | None, FILE] = None, *, client: Annotated[str | None, CLIENT] = None) -> Answer:
@@ -138,7 +131,9 @@ def _files(file: Path | None, client: str | None, command: str = "wrap") -> list
         listed = "\n".join(["; found here:", *lines]) if found else f"; clients are {', '.join(CLIENTS)}"
         raise stopped(f"give a FILE or --client NAME{listed}")
     if client is not None and client not in CLIENTS:
-        raise stopped(_suggest(f"there is no client {client!r}; there are {', '.join(CLIENTS)}", client, CLIENTS))
+        raise stopped(
+            with_suggestion(f"there is no client {client!r}; there are {', '.join(CLIENTS)}", client, CLIENTS)
+        )
     in_folder = file is not None and file.is_dir()
     files = client_files(str(client), Path.cwd()) if file is None else project_files(file) if in_folder else [file]
     if not files:
@@ -215,13 +210,10 @@ def _check_profile(profile: str | None, config: Path | None) -> None:
     """Refuse a config or a profile that the proxy would refuse, where a client hides the message."""
     if config is not None and not config.is_file():
         beside = [path.name for path in config.parent.glob("*.json")] if config.parent.is_dir() else []
-        raise stopped(_suggest(f"{config} is not there", config.name, beside))
+        raise stopped(with_suggestion(f"{config} is not there", config.name, beside))
     if profile is None and config is None:
         return
-    known = load(config).profiles
-    if profile is not None and profile not in known:
-        said = f"there is no profile {profile!r}; there are {', '.join(sorted(known))}"
-        raise stopped(_suggest(said, profile, known))
+    check_profiles([profile] if profile else [], load(config).profiles)
 
 
 def _check_skipped(skipped: list[str], files: list[Path]) -> None:
@@ -229,12 +221,7 @@ def _check_skipped(skipped: list[str], files: list[Path]) -> None:
     for name in skipped:
         if name not in known:
             said = f"there is no server {name!r} to skip; there are {', '.join(known) or 'none'}"
-            raise stopped(_suggest(said, name, known))
-
-
-def _suggest(problem: str, word: str, known: Iterable[str]) -> str:
-    meant = suggestion_for(word, known)
-    return f"{problem}; did you mean {meant!r}?" if meant else problem
+            raise stopped(with_suggestion(said, name, known))
 
 
 def _program(given: str | None, file: Path, *, dry_run: bool) -> list[str]:
