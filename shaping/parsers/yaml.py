@@ -11,7 +11,9 @@ from shaping.parsers.rows import number
 if TYPE_CHECKING:
     import yaml
 
-_LINE = re.compile(r"\s*(?:- )*(?:- .*|-|[\"']?[A-Za-z_][\w./$@ -]*[\"']?:(?: .*)?)|---.*|\.\.\.|\s*[}\]],?")
+_LINE = re.compile(
+    r"\s*(?:- )*(?:- .*|-|[\"']?[A-Za-z_](?:[\w./$@ -]|:(?=\w))*[\"']?:(?: .*)?)|---.*|\.\.\.|\s*[}\]],?"
+)
 _NESTED = re.compile(r"^( *)(?:- )?[\w\"'./-]+:\n(?:\1 +\S|\1- )", re.MULTILINE)
 _COMMENT = re.compile(r"^[ \t]*#|[ \t]#\s", re.MULTILINE)
 _ALIAS = re.compile(r"(?:^|[\s\[,])[&*]\w|<<:", re.MULTILINE)

@@ -187,7 +187,16 @@ class Original:
 
     @property
     def _absent(self) -> Iterator[Omission]:
-        return (found.omission for found in self._pruned if found.omission.reason in _TOLD)
+        return (found.omission for found in self._to_tell if found.omission.reason in _TOLD)
+
+    @cached_property
+    def _to_tell(self) -> list[OmittedMembers]:
+        """What was pruned, but for the members of what noise rules took whole."""
+        if not self.cleaned.omissions:
+            return self._pruned
+        before: dict[Trail, list[Any]] = {None: [self.cleaned.pruned]}
+        after: dict[Trail, list[Any]] = {None: [self.cleaned.value]}
+        return [found for found in self._pruned if not _went_with(found.trail, before, after)]
 
     @property
     def has_absent(self) -> bool:
@@ -199,7 +208,7 @@ class Original:
         """The line below the data that names the null and empty members: of all records, or of those that lack them."""
         groups: dict[str, dict[str, None]] = {}
         known: dict[Trail, list[Any]] = {None: [self.cleaned.pruned]}
-        for found in self._pruned:
+        for found in self._to_tell:
             reason: str = found.omission.reason
             if reason in _TOLD and "[]" in found.omission.path and _is_shown(found.trail, known):
                 reason = f"{reason} if missing"
@@ -273,6 +282,15 @@ def _is_shown(trail: Trail, known: dict[Trail, list[Any]]) -> bool:
         return False
     parent, name = trail
     return any(type(record) is dict and name in record for record in _values_at(parent, known))
+
+
+def _went_with(trail: Trail, before: dict[Trail, list[Any]], after: dict[Trail, list[Any]]) -> bool:
+    """Whether something that a place is in was there before and is not after."""
+    while trail is not None:
+        trail, _ = trail
+        if not _values_at(trail, after) and _values_at(trail, before):
+            return True
+    return False
 
 
 def _values_at(trail: Trail, known: dict[Trail, list[Any]]) -> list[Any]:
