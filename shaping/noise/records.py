@@ -264,7 +264,7 @@ class Records:
 
     def is_alone(self) -> bool:
         """Whether this is a single record, which may be the only element of a list."""
-        return len(self.rows) == 1 and not (self.listed and self.siblings)
+        return len(self.rows) == 1 and not self.siblings
 
     def column(self, key: str) -> list[Any]:
         """Return a member's value in every record, or MISSING."""
