@@ -157,8 +157,12 @@ def message_of(exc: BaseException) -> str:
         text = str(exc)
     except Exception:  # noqa: BLE001  an exception that cannot say what it is must not become another one
         text = ""
-    text = _FRAME.sub("", _TRACE.sub("", text)).strip()
-    return text[:_LONGEST] or kind_of(exc)
+    return sentence_of(text) or kind_of(exc)
+
+
+def sentence_of(text: str) -> str:
+    """Return the text of an exception without stack frames, cut where it is longer than a sentence."""
+    return _FRAME.sub("", _TRACE.sub("", text)).strip()[:_LONGEST]
 
 
 def kind_of(exc: BaseException) -> str:

@@ -13,7 +13,7 @@ from shaping.envelope import is_envelope, recognise
 from shaping.envelope.dialects.members import lenient_error
 from shaping.errors import ErrorDetail, from_exception, make_error, nearest
 from shaping.errors.detail import code_for_status, phrase
-from shaping.errors.exceptions import look_up, summary
+from shaping.errors.exceptions import look_up, sentence_of, summary
 from shaping.errors.texts import scrub_value
 from shaping.redaction import scrub
 from shaping.response import required
@@ -116,6 +116,8 @@ def refused_arguments(message: str) -> ErrorDetail:
 def error_from_exception(error: Exception, table: Mapping[str, str], *, debug: bool = False) -> ErrorDetail:
     """Describe an exception that a framework wrapped, without telling what the framework masked."""
     cause = error.__cause__
+    while cause is not None and cause.__cause__ is not None and str(cause.__cause__) == str(cause):
+        cause = cause.__cause__  # FastMCP marks by an exception of its own what the body of a tool raised
     if not isinstance(cause, Exception) or not _tells(error, cause):
         return error_from_text(str(error), "")
     return error_from_cause(cause, table, debug=debug)
@@ -127,6 +129,12 @@ def error_from_cause(cause: BaseException, table: Mapping[str, str], *, debug: b
     if type(cause) is not ValueError or look_up(ValueError, table) is not None:
         return found
     return error_from_text(found.message, "").model_copy(update={"detail": found.detail})
+
+
+def says_less(error: ErrorDetail, raised: BaseException) -> bool:
+    """Return whether an error is the beginning of what a tool raised, or lacks the traceback that it quotes."""
+    words = own_words(str(raised))
+    return words != error.message and scrub(sentence_of(words)).strip() == error.message.strip()
 
 
 def model_text(error: ErrorDetail, words: str | None = None) -> str:

@@ -26,6 +26,7 @@ from shaping.values import shallow_json
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from shaping.errors import ErrorDetail
     from shaping.settings import Plan
     from shaping.shaper import Shaper
 
@@ -105,6 +106,7 @@ class ResultContext:
     tools: Collection[str] = ()
     expand_name: str = "shaping_expand"
     call: CallContext = _NO_CALL
+    error: ErrorDetail | None = None  # what the tool raised, where this process saw it
 
 
 def unlisted_entry(

@@ -352,8 +352,7 @@ def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) ->
     said = "\n".join(block["text"] for block in result.get("content") or () if block.get("type") == "text")
     structured = result.get("structuredContent")
     told = said or (orjson.dumps(structured).decode() if structured else "")
-    error = error_from_text(told, context.tool, context.tools)
-    error = clean_error(error, context.plan)
+    error = clean_error(context.error or error_from_text(told, context.tool, context.tools), context.plan)
     shaped = shape_parts(shaper, result, data, replace(context, plan=error_plan(context.plan)))
     texts = [text for one, part in zip(shaped, data.parts, strict=True) if (text := _error_text(one, part, data, said))]
     out = _write_error(shaper, error, texts, context, shaped)

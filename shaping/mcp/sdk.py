@@ -154,7 +154,9 @@ class ShapedServer:
         table = session.loaded_config.config.errors
         debug = self.mcp_shaper.shaper.plan(self.mcp_shaper.full_name(name, self.server.name), surface="mcp").debug
         detail = error_from_cause(error, table, debug=debug)
-        return self.mcp_shaper.error_result(session, name, detail, raw=raw, server=self.server.name, **about)
+        return self.mcp_shaper.error_result(
+            session, name, detail, raised=error, raw=raw, server=self.server.name, **about
+        )
 
     async def _know(self, session: Session, name: str, ctx: ServerRequestContext[Any, Any]) -> None:
         """Make a tool's schema known even for a client that calls before it lists."""

@@ -13,7 +13,7 @@ import orjson
 
 from shaping.errors import ErrorDetail, ToolError, from_exception, make_error
 from shaping.ledger import Ledger, open_ledger
-from shaping.mcp.errors import error_from_text
+from shaping.mcp.errors import error_from_text, error_text, says_less
 from shaping.mcp.parts import ResultContext, ToolEntry, unlisted_entry
 from shaping.mcp.redaction import MessageRedaction, well_formed
 from shaping.mcp.result import ShapedResult, error_result, shape_call, text_of, with_meta
@@ -267,15 +267,24 @@ class MCPShaper:
         tool: str,
         error: ErrorDetail,
         *,
+        raised: BaseException | None = None,
         raw: Mapping[str, Any] | None = None,
         server: str,
         **about: Any,
     ) -> dict[str, Any]:
-        """Write an error as the result of a call; `raw` is the result that the client would have got without us."""
+        """Write an error as the result of a call, with all words of what a tool `raised`.
+
+        `raw` is the result that the client would have got without us, where that is not those words.
+        """
         started = perf_counter()
         context = self._context(session, tool, _NO_OPTIONS, server, **about)
-        shaped = ShapedResult(error_result(self.shaper, context, error))
-        self._call_log.record_call(session, context, raw, shaped, _NO_OPTIONS, server=server, started=started)
+        told = None if raised is None else error_text(raised)
+        if raised is not None and told is not None and says_less(error, raised):
+            # The words of a tool are its answer, and have the budget of one.
+            shaped = shape_call(self.shaper, told, replace(context, error=error))
+        else:
+            shaped = ShapedResult(error_result(self.shaper, context, error))
+        self._call_log.record_call(session, context, raw or told, shaped, _NO_OPTIONS, server=server, started=started)
         return shaped.wire
 
     def expand(self, session: Session, arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ import pytest
 from fastmcp import Client, FastMCP
 from fastmcp.client.transports import StdioTransport
 from mcp.server.mcpserver import MCPServer
+from pydantic import BaseModel
 
 import shaping
 from shaping import Shaper, ShapingMiddleware, shape_server
+from shaping.tokens import exact
 
 RAISES = Path(__file__).parents[1] / "servers" / "raising_server.py"
 PROXY = [
@@ -88,3 +91,39 @@ async def test_the_flat_form_tells_how_long_the_call_really_took(kind: str) -> N
     async with Client(in_process(kind, dialect="flat")) as client:
         result = await client.call_tool("slow", {})
     assert result.structured_content["_meta"]["elapsed_ms"] >= 50
+
+
+_LOG = "".join(f"step {n * 7919 % 1000} of part {n} was done\n" for n in range(3000))
+_TRACE = 'Traceback (most recent call last):\n  File "user.py", line 3, in run\nZeroDivisionError: division by zero\n'
+
+
+@pytest.mark.parametrize("kind", ["middleware", "shape_server"])
+async def test_the_words_of_an_exception_keep_their_traceback_and_have_the_budget_of_an_answer(kind: str) -> None:
+    words = [f"the job failed:\n{_TRACE}see its log", f"the job failed:\n{_TRACE}{_LOG}"]
+    async with Client(in_process(kind, max_tokens=2000)) as client:
+        whole, cut = [await client.call_tool("raise_it", {"words": each}, raise_on_error=False) for each in words]
+        assert whole.content[0].text == words[0]
+        said = cut.content[0].text
+        assert 1000 < exact(said) <= 2000
+        assert _TRACE in said
+        ref = re.search(r"r_[a-z2-7]{26}", said)
+        assert ref is not None
+        found = await client.call_tool("shaping_expand", {"ref": ref[0], "search": "part 1777 was"})
+    assert "part 1777 was done" in found.content[0].text
+
+
+@pytest.mark.parametrize("kind", ["middleware", "shape_server"])
+async def test_what_a_tool_gave_to_a_model_of_its_own_is_not_quoted_by_its_refusal(kind: str) -> None:
+    class Span(BaseModel):
+        line: int
+
+    def analyse(code: str) -> None:
+        """Read code as a line number, which fails."""
+        Span.model_validate({"line": code})
+
+    server = in_process(kind)
+    server.tool()(analyse)
+    async with Client(server) as client:
+        refused = await client.call_tool("analyse", {"code": "def secret(): return 42"}, raise_on_error=False)
+    assert (refused.is_error, "secret" in refused.content[0].text) == (True, False)
+    assert "line: Input should be a valid integer" in refused.content[0].text
