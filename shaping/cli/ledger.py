@@ -167,8 +167,8 @@ def _members(total: Totals, price: Price | None) -> dict[str, Any]:
 
 def _lines(entries: list[LedgerEntry], by: str, path: str, dropped: int, price: Price | None) -> Iterator[str]:
     if not entries:
-        yield f"The ledger {path} has no calls yet."
-        yield "Every call through `shaping proxy`, the middleware and `shaping run` is entered there."
+        yield f"The ledger {path} has no calls, or none in the time of --since."
+        yield "Calls through the proxy, the middleware, `shaping run`, hooks and integrations are entered there."
         return
     everything, totals = add_up(entries), group(entries, by)
     rows = [(by, "calls", "before", "after", "saved", "")]

@@ -183,8 +183,7 @@ def _unwrap_file(file: Path) -> Rewritten:
         restored = edit.undo(file)
     _report(file, result, "unwrapped")
     if restored:
-        # After a second wrap of an edited file, that is not byte for byte what its owner wrote.
-        _say(f"{file} is as it was before it was last wrapped, without the proxy")
+        _say(f"{file} is as it was, without the proxy")
     elif restored is False:
         _say(f"{file} was edited since it was wrapped: the edits stay, the proxy is gone, {backup} is left as it is")
     return result

@@ -191,7 +191,7 @@ class ShapingMiddleware(Middleware):
         if isinstance(error, NotFoundError):
             detail = error_from_text(str(error), name, session.tools)
             return self.mcp_shaper.error_result(session, name, detail, **about)
-        table = session.loaded_config.config.errors
+        table = self.mcp_shaper.shaper.loaded_config.config.errors
         debug = self.mcp_shaper.shaper.plan(full_name, surface="mcp").debug
         return self.mcp_shaper.error_result(session, name, error_from_exception(error, table, debug=debug), **about)
 

@@ -151,7 +151,7 @@ class ShapedServer:
     def _failed(
         self, session: Session, name: str, error: BaseException, about: dict[str, Any], raw: Mapping[str, Any]
     ) -> dict[str, Any]:
-        table = session.loaded_config.config.errors
+        table = self.mcp_shaper.shaper.loaded_config.config.errors
         debug = self.mcp_shaper.shaper.plan(self.mcp_shaper.full_name(name, self.server.name), surface="mcp").debug
         detail = error_from_cause(error, table, debug=debug)
         return self.mcp_shaper.error_result(

@@ -36,6 +36,7 @@ _EXPECTED = {
     "int_from_float": "a positive integer",
     "float_type": "a positive number",
     "greater_than": "a positive number",
+    "missing": "all keys that it needs",
 }
 _QUOTED = re.compile(r"'([^']*)'|\b(True|False)\b")
 

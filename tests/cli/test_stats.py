@@ -90,7 +90,7 @@ def test_a_command_whose_output_stays_is_entered_as_one_that_saved_nothing(tmp_p
 
 
 def test_an_empty_ledger_says_what_fills_it(tmp_path: Path) -> None:
-    assert "no calls yet" in run("--ledger", str(tmp_path / "none.sqlite"))
+    assert "has no calls, or none in the time of --since" in run("--ledger", str(tmp_path / "none.sqlite"))
 
 
 @pytest.mark.parametrize(

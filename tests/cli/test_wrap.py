@@ -54,7 +54,7 @@ def test_unwrap_finds_the_backup_by_any_path_to_the_file(file: Path, monkeypatch
     run("wrap", str(file))
     (file.parent / "project").mkdir()
     monkeypatch.chdir(file.parent / "project")
-    assert "as it was before it was last wrapped" in run("unwrap", f"../{file.name}").stderr
+    assert "is as it was, without the proxy" in run("unwrap", f"../{file.name}").stderr
     assert file.read_bytes() == before
 
 
@@ -82,7 +82,7 @@ def test_a_server_added_between_two_wraps_is_wrapped_and_kept_by_unwrap(file: Pa
     file.write_text(json.dumps(data))
     assert "wrapped: b" in run("wrap", str(file)).stderr
     told = run("unwrap", str(file)).stderr
-    assert ("as it was before it was last wrapped" in told, "byte for byte" in told) == (True, False)
+    assert ("is as it was, without the proxy" in told, "byte for byte" in told) == (True, False)
     assert json.loads(file.read_text()) == {"mcpServers": {"a": {"command": "x", "args": ["y"]}, "b": {"command": "z"}}}
 
 

@@ -80,3 +80,25 @@ async def test_an_edit_reaches_a_running_session_where_it_fits_the_schema_that_w
     assert [message.split(" wait ")[0] for message in held] == ["the edited fields of 'typed'"]
     async with Client(server(config)) as client:
         assert await answer(client, "typed") == {"title": "Broken"}
+
+
+async def test_error_codes_by_exception_follow_an_edit_in_a_running_session(tmp_path: Path) -> None:
+    config = tmp_path / "response_config.json"
+    config.write_text('{"errors": {"ValueError": "TIMEOUT"}}')
+    built = server(config)
+
+    @built.tool
+    def fails() -> str:
+        raise ValueError("there is no issue 3")
+
+    async def told() -> str:
+        result: Any = await client.call_tool("fails", {}, raise_on_error=False)
+        return str(result.content[0].text)
+
+    async with Client(built) as client:
+        assert (await told()).startswith("TIMEOUT")
+        await anyio.Path(config).write_text('{"errors": {"ValueError": "CONFLICT"}}')
+        deadline = time.monotonic() + 60
+        while (await told()).startswith("TIMEOUT") and time.monotonic() < deadline:  # noqa: ASYNC110 (a file is no event)
+            await anyio.sleep(0.05)
+        assert (await told()).startswith("CONFLICT")
