@@ -16,6 +16,7 @@ from shaping.redaction.engine import NO_RULES, Rule, Ruleset, Span, encodable, h
 from shaping.redaction.names import assignments
 
 _HIDES: Final = has_one([f"[{INVISIBLE}{BLANKS}]"])
+_SHOWN: Final = bytes(range(32, 127))
 _MOST_ESCAPES: Final = 4  # kinds of escapes inside each other
 # Base64 of printable ASCII has few characters in three places of four; 18 such bytes are no word.
 QUADS: Final = "(?:[I-Za-f][C-HS-Xi-ny-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){6}"
@@ -65,7 +66,9 @@ def _ways(text: str) -> tuple[bool, ...]:
 
 def hides(text: str) -> bool:
     """Return whether a text has characters that show nothing, or a blank of another kind."""
-    return not (text.isascii() and text.isprintable()) and bool(_HIDES(encodable(text)))
+    # Taking what shows away is six times as fast as isprintable().
+    shows = text.isascii() and not text.encode().translate(None, _SHOWN)
+    return not shows and bool(_HIDES(encodable(text)))
 
 
 def normal_name(name: str) -> str:
