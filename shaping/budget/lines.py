@@ -156,18 +156,19 @@ class LineChoice:
     def within(self, room: int) -> CutText:
         """Choose lines in the order of what they are worth until the room is full."""
         chosen: set[int] = set()
-        left = room - self._mark
+        mark, costs, left = self._mark, self._costs, room - self._mark
         for at in self._by_worth():
             if at in chosen:
                 continue
+            cost = costs[at] if at in costs else self._cost(at)
             # A line on its own costs the mark of a gap as well.
-            cost = self._cost(at) + (0 if at - 1 in chosen or at + 1 in chosen else self._mark)
-            if cost > left and at in self._sought and left > self._mark:
-                continue
-            if cost > left:
+            if at - 1 not in chosen and at + 1 not in chosen:
+                cost += mark
+            if cost <= left:
+                chosen.add(at)
+                left -= cost
+            elif at not in self._sought or left <= mark:
                 break
-            chosen.add(at)
-            left -= cost
         return self._told(set() if self._begins_only(chosen) else chosen)
 
     def all(self) -> CutText:
@@ -203,8 +204,7 @@ class LineChoice:
         yield from _from_both_ends(range(len(self._lines)))
 
     def _cost(self, at: int) -> int:
-        if at not in self._costs:
-            self._costs[at] = self._price(self._lines[at] + "\n")
+        self._costs[at] = self._price(self._lines[at] + "\n")
         return self._costs[at]
 
     def _told(self, chosen: set[int], length: int = _LONGEST) -> CutText:
