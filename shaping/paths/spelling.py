@@ -27,13 +27,15 @@ _COLOUR: Final = r"\[[0-9;:?<=>]{0,40}[ -/]?[@-~]|\][^\x07\x1b\\\n]{0,400}+(?:\x
 # Escapes of JSON and of programs, of URLs and of HTML, nested ones too (`\\\\\\/`, `%252B`, `&amp;quot;`), each read as
 # what it stands for, and what a reader does not see as nothing. Their first characters come first because the engine
 # skips to the next of them; a run of backslashes is tried at its start only, or a long one would take minutes.
+OF_URL: Final = (
+    r"(?:(?:25)*([0-7][0-9a-fA-F])|u([0-9a-fA-F]{4})|((?:25)*[c-fC-F][0-9a-fA-F](?:%(?:25)*[89abAB][0-9a-fA-F]){1,3}))"
+)
+OF_HTML: Final = r"(?:amp;)*(\#[xX][0-9a-fA-F]{1,8};?|\#[0-9]{1,8};?|[A-Za-z][A-Za-z0-9]{1,31};)"
 ESCAPE: Final = re.compile(
     rf"""[\\%&{INVISIBLE}\ud800-\udfff{BLANKS}]"""
     r"""(?:(?<=\\)(?<!\\\\)\\*+(?:u\{([0-9a-fA-F]{1,8})\}|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})"""
     r"""|([0-3][0-7]{2})|([nrtbf/"'&]))"""
-    r"""|(?<=%)(?:(?:25)*([0-7][0-9a-fA-F])|u([0-9a-fA-F]{4})"""
-    r"""|((?:25)*[c-fC-F][0-9a-fA-F](?:%(?:25)*[89abAB][0-9a-fA-F]){1,3}))"""
-    r"""|(?<=&)(?:amp;)*(\#[xX][0-9a-fA-F]{1,8};?|\#[0-9]{1,8};?|[A-Za-z][A-Za-z0-9]{1,31};)"""
+    rf"""|(?<=%){OF_URL}|(?<=&){OF_HTML}"""
     rf"""|(?<=\x1b)(?:{_COLOUR})?+|(?<=[{INVISIBLE}\ud800-\udfff])|(?<=([{BLANKS}])))"""
 )
 _OCTAL, _LETTER_CODE, _OCTETS, _ENTITY, _BLANK = 5, 6, 9, 10, 11
