@@ -255,13 +255,17 @@ def _request_statements(request: Overrides | None) -> Iterable[Statement]:
 
 def _decide(statements: Iterable[Statement]) -> dict[str, ResolvedChoice]:
     decided: dict[str, ResolvedChoice] = {}
+    bounds: dict[str, ResolvedChoice | None] = {}  # what upper limits may not exceed: a tool's may exceed `global`'s
     for name, value, origin in statements:
         before = decided.get(name)
         combine = _COMBINE.get(name)
         if isinstance(value, _UpperLimit):
-            lower = before is None or before.value is None or value < before.value
-            decided[name] = ResolvedChoice(name, int(value), (origin,)) if before is None or lower else before
-        elif combine is None:
+            bound = bounds.setdefault(name, before)
+            lower = bound is None or bound.value is None or value < bound.value
+            decided[name] = ResolvedChoice(name, int(value), (origin,)) if bound is None or lower else bound
+            continue
+        bounds.pop(name, None)
+        if combine is None:
             decided[name] = ResolvedChoice(name, _as_tuple(value), (origin,))
         elif before is None:
             decided[name] = ResolvedChoice(name, combine(_START_VALUES[name], value), (origin,))

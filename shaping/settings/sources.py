@@ -83,13 +83,17 @@ class Profiles:
 
     def cycles(self) -> Iterator[tuple[str, ...]]:
         """Find the chains of profiles that lead back to themselves, each once."""
-        found: set[str] = set()
+        done: set[str] = set()  # so that a long chain is followed once, not once for each of its profiles
         for name in self.names():
-            *line, last = self.lineage(name)
-            if last in line and last not in found:
-                chain = tuple(line[line.index(last) :])
-                found.update(chain)
-                yield chain
+            line: dict[str, None] = {}
+            here: str | None = name
+            while here is not None and here not in done and here not in line:
+                line[here] = None
+                here = self._parent(here)
+            if here in line:
+                chain = tuple(line)
+                yield chain[chain.index(str(here)) :]
+            done.update(line)
 
     def layers(self, name: str) -> tuple[ConfigSection, ...]:
         """Return the sections that make up a profile, the weakest first."""

@@ -79,6 +79,16 @@ def test_a_budget_above_the_profiles_is_named_as_waiting(
     assert any("`max_tokens`" in str(warning) for warning in found.warnings) == told
 
 
+@pytest.mark.parametrize(("own", "budgets"), [({}, (15_000, 304)), ({"global": {"max_tokens": 500}}, (500, 500))])
+def test_a_tools_budget_outranks_its_files_global_one_but_not_the_users(
+    tree: Path, environ: dict[str, str], own: dict[str, Any], budgets: tuple[int, int]
+) -> None:
+    write(Path(environ["XDG_CONFIG_HOME"], "shaping", NAME), own)
+    write(tree / NAME, {"global": {"max_tokens": 304}, "tool_overrides": {"search": {"max_tokens": 15_000}}})
+    found = load(cwd=tree, environ=environ)
+    assert (found.plan("search").max_tokens, found.plan("list").max_tokens) == budgets
+
+
 def test_a_config_that_is_allowed_applies_whole_until_it_changes(tree: Path, environ: dict[str, str]) -> None:
     path = write(tree / NAME, {"errors": {"builtins.ValueError": "NOT_FOUND"}})
     allow(path, environ)
