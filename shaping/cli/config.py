@@ -171,6 +171,7 @@ def _check_traffic(folder: Path, config: LoadedConfig) -> Answer:
             "fields were not compared with earlier ones: `shaping suggest FOLDER -o CONFIG` notes what there is now"
         )
     compared = f"{counted(found.contracts.asked, 'answer')} compared, {counted(len(failures), 'contract')} not kept"
+    compared += f", {len(found.unanswered)} not answered" if found.unanswered else ""
     data = {
         "calls": found.calls,
         "asked": found.contracts.asked,
