@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -180,4 +181,13 @@ def test_maps_of_records_inside_rows_read_back() -> None:
     ]
     text = table.encode(value)
     assert "\n uses{3}:\n" in text
+    assert table.decode(text) == value
+
+
+def test_json_in_a_string_comes_back_to_the_letter_where_nothing_may_be_lost() -> None:
+    rows = [{"b": n, "id": n, "a": None if n % 2 else "x"} for n in range(20)]
+    mixed = [dict(reversed(row.items())) if row["id"] == 7 else row for row in rows]
+    value: Any = {"n": 1, "Body": json.dumps({"rows": mixed}, separators=(",", ":"))}
+    text = table.encode(value, lossless=True)
+    assert "JSON in a string" in text
     assert table.decode(text) == value

@@ -204,7 +204,8 @@ def _json_text(label: str, value: str, context: TableContext, indent: int) -> li
         return []
     form, (inner,) = found
     pad, trial = " " * indent, context.trial()
-    if lines := _outline("", inner, trial, indent + 1):
+    # A table may give the members of records in another order, which is another string.
+    if not context.lossless and (lines := _outline("", inner, trial, indent + 1)):
         context.take(trial)
         return [f"{pad}{label}, {form}:", *lines]
     return [f"{pad}{label}, {form}: {quoted(inner)}"]
