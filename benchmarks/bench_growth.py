@@ -49,6 +49,7 @@ def repeated(piece: str) -> Callable[[int], str]:
 MAKE: dict[str, Callable[[int], Any]] = {
     "keys that are tokens": lambda size: dict.fromkeys(tokens(size // 50), 1),
     "keys that are one token": lambda size: {f"{PLANTED} {number}": 1 for number in range(size // 50)},
+    "XML of different names": lambda size: f"<a>{''.join(f'<b{n}/>' for n in range(size // 9))}</a>",
     "tokens in a list": lambda size: tokens(size // 50),
     "tokens in a text": lambda size: " ".join(tokens(size // 50)),
     "lists in lists": lambda size: _nested(size // 400, tokens(size // 100)),

@@ -87,8 +87,11 @@ class _Reader:
         own = len(element.attrib) + bool(comments)
         if ProcessingInstruction in names or len(set(map(_name, names)) | members.keys()) < len(names) + own:
             raise ValueError("a name stands for two things")
-        for tag in names:
-            values = [self.value(child, depth + 1) for child in element.iterfind(tag)]
+        by_name: dict[Any, list[Any]] = {tag: [] for tag in names}
+        for child in element:
+            if not _is_comment(child):
+                by_name[child.tag].append(self.value(child, depth + 1))
+        for tag, values in by_name.items():
             members[_name(tag)] = values if (element.tag, tag) in self._repeated else values[0]
         if not members:
             return self._scalar(element, "", words) if words else None
