@@ -129,6 +129,7 @@ _LINE_END = re.compile(r"\n")
 END_OF_FILE = "the end of the file"
 AN_OBJECT = "an object, such as {}"
 READABLE = "a file that can be read"
+TEXT = "UTF-8 text"
 
 
 class JsoncError(ValueError):
@@ -279,7 +280,7 @@ def _decode(raw: bytes, file: str) -> str:
         except UnicodeDecodeError as error:
             line = raw.count(b"\n", 0, error.start) + 1
             says = f"is not UTF-8 (byte 0x{raw[error.start]:02x} on line {line})"
-    raise unreadable(file, says, "UTF-8 text")
+    raise unreadable(file, says, TEXT)
 
 
 class _Scanner:

@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from shaping.settings.files import allowed_file, config_places, is_allowed, is_present
-from shaping.settings.jsonc import AN_OBJECT, END_OF_FILE, READABLE, ConfigError, ConfigProblem, report, unreadable
+from shaping.settings.jsonc import (
+    AN_OBJECT,
+    END_OF_FILE,
+    READABLE,
+    TEXT,
+    ConfigError,
+    ConfigProblem,
+    report,
+    unreadable,
+)
 from shaping.settings.loading import LoadedConfig, load, with_users
 
 if TYPE_CHECKING:
@@ -30,6 +39,7 @@ _LOOK_AGAIN_MS = 500
 _FRESH_NS = 100_000_000
 
 _PROTECTING = ("private", "redact")
+_SECTIONS = ("global", "tool_overrides", "profiles")  # misspelt, what they hold is not looked at
 _ESCAPED = re.compile(rb"\\u00([0-9a-fA-F]{2})")
 
 _log = logging.getLogger("shaping")
@@ -137,26 +147,28 @@ class LiveConfig:
 
         Without it, what is private would leave: such a config is used as it is written or not at all. One that was
         asked for by name and is not there, that cannot be read, or that is empty or cut short, as a file is while it
-        is being written, may have said so.
+        is being written, may have said so; but of the working tree it says nothing to a user with a config of his own.
         """
-        if any(problem.suggestion in _PROTECTING or _is_unread(problem) for problem in error.problems):
+        if any(problem.suggestion in _PROTECTING for problem in error.problems):
             return True
         places = self._places()
         if len(places) == 1 and not is_present(places[0]):
             return True
         wrong = {problem.file for problem in error.problems}
         own = self._own_file()
-        if own is None and any(problem.expected == AN_OBJECT for problem in error.problems):
+        alone = own is None or str(own) in wrong
+        if alone and any(map(_may_hide, error.problems)):
             return True
         found = [place for place in (next(filter(is_present, places), None), own) if place is not None]
         together = [[place, *_profiles_beside(place)] for place in found]
         if str(own) in wrong:  # then neither of them is used
             wrong.update(map(str, found))
+        looked = [file for files in together if wrong & {*map(str, files)} for file in files]
         try:
-            raw = b"".join(file.read_bytes() for files in together if wrong & {*map(str, files)} for file in files)
+            raw = b"".join(file.read_bytes() for file in looked if file.is_file())
         except OSError:
             return True
-        return _mentions_protection(raw)
+        return (alone and b"\0" in raw) or _mentions_protection(raw)  # a crash leaves zeros where a text was
 
     def _own_file(self) -> Path | None:
         """Return the user's own config where there is one, and another of the working tree comes before it."""
@@ -235,9 +247,11 @@ class LiveConfig:
         self._stop = None
 
 
-def _is_unread(problem: ConfigProblem) -> bool:
+def _may_hide(problem: ConfigProblem) -> bool:
+    """Whether a problem leaves unknown what a file says: it was not read, or not all of it."""
     says = problem.says or ""
-    return says == "is empty" or END_OF_FILE in says or problem.expected == READABLE
+    unread = says == "is empty" or END_OF_FILE in says or problem.expected in {READABLE, TEXT, AN_OBJECT}
+    return unread or problem.suggestion in _SECTIONS
 
 
 def _mentions_protection(raw: bytes) -> bool:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gc
+import gzip
 import json
 import logging
 import os
@@ -241,6 +242,7 @@ PROTECTING = {
     "the word itself misspelt": '{"global": {"privat": ["ssn"]}}',
     "the word in capitals": '{"global": {"Private": ["ssn"]}}',
     "the word escaped": '{"global": {"priv\\u0061te" ["ssn"]}}',
+    "the word and its section misspelt": '{"globals": {"privaet": ["ssn"]}}',
 }
 
 
@@ -258,6 +260,22 @@ def test_a_config_that_cannot_be_read_may_protect_something(
     project: Path, environ: dict[str, str], encoding: str
 ) -> None:
     (project / NAME).write_bytes('{"global": {"private": ["ssn"]}}'.encode(encoding))
+    with pytest.raises(ConfigError, match=NAME):
+        LiveConfig(cwd=project, environ=environ)
+
+
+@pytest.mark.parametrize("where", ["the tree", "the user's directory"])
+@pytest.mark.parametrize(
+    "raw",
+    [b"\0" * 60, b"\x80\x81\xff", gzip.compress(b'{"global": {"private": ["ssn"]}}')],
+    ids=["zeros", "bytes", "gzip"],
+)
+def test_a_config_of_bytes_may_protect_something(
+    project: Path, environ: dict[str, str], raw: bytes, where: str
+) -> None:
+    place = (project if where == "the tree" else Path(environ["XDG_CONFIG_HOME"], "shaping")) / NAME
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_bytes(raw)
     with pytest.raises(ConfigError, match=NAME):
         LiveConfig(cwd=project, environ=environ)
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +204,25 @@ def test_a_mistake_in_a_config_of_the_working_tree_takes_nothing_from_the_users_
     own.parent.mkdir(parents=True, exist_ok=True)
     own.write_text(json.dumps(PROTECTS))
     (tree / "response_config.json").write_bytes(text.encode(errors="surrogateescape"))
+    monkeypatch.chdir(tree)
+    shaped = Shaper(environ=environ, watch=False).shape({"email": "ada@example.com", "ok": 1, "more": 2}, tool="t")
+    assert shaped.data == {"ok": 1}
+
+
+@pytest.mark.parametrize("kind", ["a directory", "a pipe", "a link to nothing", "an empty file", "zeros"])
+def test_what_is_no_config_in_the_working_tree_stops_nobody_who_has_one(
+    tree: Path, environ: dict[str, str], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(user_directory(environ) / NAME, PROTECTS)
+    place = tree / NAME
+    make: dict[str, Callable[[], Any]] = {
+        "a directory": place.mkdir,
+        "a pipe": lambda: os.mkfifo(place),
+        "a link to nothing": lambda: place.symlink_to("nothing"),
+        "an empty file": place.touch,
+        "zeros": lambda: place.write_bytes(bytes(60)),
+    }
+    make[kind]()
     monkeypatch.chdir(tree)
     shaped = Shaper(environ=environ, watch=False).shape({"email": "ada@example.com", "ok": 1, "more": 2}, tool="t")
     assert shaped.data == {"ok": 1}
