@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import random
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.corpus import CORPUS
 from shaping.parsers import parse
 from shaping.store.sql import Database
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
 LEAST = 10  # records that a list must have to be worth a question
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from benchmarks import texts
+from benchmarks import corpus, texts
 from benchmarks.results import markdown_table, write_section
 from shaping.tokens.counters import BpeCounter
 from shaping.tokens.encoding import NAMES
@@ -55,8 +55,8 @@ FILES = {
     "headers": (Path("/usr/include"), "*.h"),
     "locales": (Path("/usr/share/i18n/locales"), "*"),
     "licences": (Path("/usr/share/common-licenses"), "*"),
-    "tool results": (Path(__file__).parents[2] / "shared" / "corpus" / "payloads", "*.json"),
-    "openapi": (Path(__file__).parents[2] / "shared" / "corpus" / "openapi", "**/*.json"),
+    "tool results": (corpus.PAYLOADS, "*.json"),
+    "openapi": (corpus.CORPUS / "openapi", "**/*.json"),
 }
 
 

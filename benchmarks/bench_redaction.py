@@ -17,10 +17,10 @@ from typing import Any
 
 import orjson
 
+from benchmarks.corpus import PAYLOADS
 from shaping.redaction import redact
 
 ROOT = Path(__file__).parents[1]
-CORPUS = ROOT.parent / "shared" / "corpus" / "payloads"
 BAR_MS = 2.0
 FALSE_BAR = 0.3
 
@@ -91,10 +91,10 @@ def _payloads() -> dict[str, Any]:
         "made up: base64": base64.b64encode(dice.randbytes(75_000)).decode(),
         "made up: hex": dice.randbytes(50_000).hex(),
     }
-    if not CORPUS.exists():
+    if not PAYLOADS.exists():
         print("no ../shared/corpus here: made-up payloads alone")
         return made
-    read = {file.stem: orjson.loads(file.read_bytes()) for file in sorted(CORPUS.glob("p*.json"))}
+    read = {file.stem: orjson.loads(file.read_bytes()) for file in sorted(PAYLOADS.glob("p*.json"))}
     opened = {
         f"{name} opened": [_opened(block.get("text", "")) for block in one["content"]] for name, one in read.items()
     }

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks.corpus import PAYLOADS as SHARED
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
 from shaping.cli.bench import Comparison, Setup, compare, total
 from shaping.cli.payloads import Payload, read_payloads
 
 OURS = Path(__file__).parent / "payloads"
-SHARED = Path(__file__).parents[2] / "shared" / "corpus" / "payloads"
 PROFILES = ("minimal", "standard")
 TOKENIZER = "o200k_base"
 CLIENTS = {None: "unknown: gets both channels, in step", "claude-code": "claude-code: gets the channel its model reads"}

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from benchmarks.corpus import Payload
 
 README = Path(__file__).parents[1] / "README.md"
+NUMBERS = re.compile(r"(?<=<!-- numbers -->\n).*?(?=<!-- end numbers -->)", re.DOTALL)
 _FILTER = re.compile(r"\[\?\([^]]*\)\]|\[\*\]")
 # The lines below the data: what was null or empty, by name, and what else was left out.
 _NAMED = re.compile(r"\n(?:null|empty): [^\n]*(?=(?:\n\(left out: [^\n]*\))?\s*\Z)")
@@ -225,8 +226,8 @@ def sentence(rows: list[Row], questions: int) -> str:
     )
 
 
-def write_numbers(sets: list[tuple[list[Row], int]]) -> None:
-    """Write the two sentences of the README that hold numbers."""
+def numbers(sets: list[tuple[list[Row], int]]) -> str:
+    """Return the two sentences of the README that hold numbers."""
     first, more = (sentence(rows, questions) for rows, questions in sets)
     measured = "No config; tokens of o200k_base; written by `benchmarks/fidelity.py`."
     sentences = (
@@ -234,9 +235,7 @@ def write_numbers(sets: list[tuple[list[Row], int]]) -> None:
         f"- On {len(sets[1][0])} results of other tools it saves {more}. ({measured})",
     )
     wrapped = (textwrap.fill(one, 120, subsequent_indent="  ", break_on_hyphens=False) for one in sentences)
-    text = "\n".join(wrapped) + "\n"
-    mark = re.compile("(<!-- numbers -->\n).*?(<!-- end numbers -->)", re.DOTALL)
-    README.write_text(mark.sub(lambda found: f"{found[1]}{text}{found[2]}", README.read_text()))
+    return "\n".join(wrapped) + "\n"
 
 
 def main() -> None:
@@ -245,18 +244,18 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true")
     options = parser.parse_args()
     flags = ["--misses"] if options.misses else []
-    sections, numbers = [], []
+    sections, sets = [], []
     for profile in options.profile.split(","):
         for folder in (corpus.PAYLOADS, corpus.MORE):
             text, rows = section(folder, profile, *flags)
             print(text, flush=True)
             sections.append(text)
             if profile == "minimal":
-                numbers.append((rows, sum(len(payload.questions) for payload in corpus.payloads(folder))))
+                sets.append((rows, sum(len(payload.questions) for payload in corpus.payloads(folder))))
     if options.profile == "minimal,standard":
         recipe = {"payloads": "../shared/corpus, payloads and more", "tokenizer": "o200k_base", "config": "none"}
         write_section("Fidelity", "\n\n".join(sections), recipe=recipe)
-        write_numbers(numbers)
+        README.write_text(NUMBERS.sub(lambda _: numbers(sets), README.read_text()))
 
 
 if __name__ == "__main__":

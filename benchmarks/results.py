@@ -18,7 +18,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
-HEADER = "# Results\n\nEvery section is written by the command in its recipe. Trust ratios, not milliseconds.\n"
+HEADER = """# Results
+
+Every section is written by the command in its recipe. Trust ratios, not milliseconds.
+
+Some recipes name a folder that is not in this repository:
+
+- `../shared/corpus`, or where `SHAPING_CORPUS` points: recorded results of tools with questions about them. What we
+  recorded by running a tool is in `benchmarks/payloads` too; with it anybody can repeat Tokens. The others are files of
+  public repositories that may not be copied here. **So with this repository alone nobody can repeat the numbers of
+  Fidelity, Peers, Reading, Asking and Suggestions (corpora).** To try the same on results of your own, make a folder of
+  that form: `payloads` and `more`, each with results as MCP clients receive them and a `manifest.json` (see
+  `benchmarks/corpus.py`), and beside them `corpuslib.py` and `score.py`, which count tokens and look for answers.
+- The folders of Reading: `python -m benchmarks.reading write DIR` writes packets from the corpus. Fresh sessions of a
+  model see one packet each and nothing else, and write their answers into a second folder. The packets quote the
+  corpus, so they are not here; those of the recorded run, and its answers, were not kept.
+- The folders of Asking by readers are made alike: `python -m benchmarks.asking --packets DIR --key DIR`.
+- `--folder` of `benchmarks/learning.py` is empty before the run, which fills it.
+"""
 
 
 def write_section(name: str, body: str, *, recipe: dict[str, str], path: Path = RESULTS) -> None:

@@ -1,4 +1,4 @@
-"""What other programs read of this repository: the Dockerfile, and the manifests of plugins and extensions.
+"""What other programs read of this repository: the Dockerfile, workflows, and manifests of plugins and extensions.
 
 There is no Docker here: the file's words are checked, and its command and its health check are run as they stand.
 """
@@ -17,13 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from shaping.clients.hooks import CLIENTS
 
 ROOT = Path(__file__).parents[1]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 PLUGIN = ROOT / "examples" / "plugins" / "claude-code"
-VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+VERSION = PROJECT["version"]
+WORKFLOWS = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / ".github" / "workflows").glob("*.yml")}
 
 
 def words_of(instruction: str, number: int = -1) -> list[str]:
@@ -63,6 +66,33 @@ def test_its_command_serves_and_its_health_check_tells(free_port: Callable[[], i
         healthy = is_healthy()
         process.terminate()
     assert healthy
+
+
+def test_a_workflow_runs_targets_that_make_has_and_waits_for_jobs_that_are_there() -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    jobs = [(name, job) for workflow in WORKFLOWS.values() for name, job in workflow["jobs"].items()]
+    commands = [step["run"] for _, job in jobs for step in job["steps"] if "run" in step]
+    made = [target for command in commands for target in re.findall(r"^make ([\w-]+)$", command, re.MULTILINE)]
+    assert made == ["audit", "dist"]
+    assert set(made) <= targets
+    assert {job["needs"] for _, job in jobs if "needs" in job} <= {name for name, _ in jobs}
+
+
+def test_a_release_is_what_was_built_and_only_its_last_job_may_publish() -> None:
+    build, publish = WORKFLOWS["release"]["jobs"].values()
+    (given,) = [step["with"] for step in build["steps"] if step.get("uses", "").startswith("actions/upload-artifact@")]
+    taken, _, last = publish["steps"]
+    assert (taken["with"], last["uses"]) == (given, "pypa/gh-action-pypi-publish@release/v1")
+    assert (WORKFLOWS["release"]["permissions"], publish["permissions"]) == (
+        {"contents": "read"},
+        {"id-token": "write"},
+    )
+    assert "permissions" not in build
+
+
+def test_the_workflow_tests_the_versions_that_the_package_names() -> None:
+    named = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    assert WORKFLOWS["test"]["jobs"]["test"]["strategy"]["matrix"]["python"] == named
 
 
 def test_the_plugins_program_is_ours() -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks import make_vocabulary
+from benchmarks.fidelity import NUMBERS, README, Row, numbers
 from benchmarks.ranks import rank_file
-from benchmarks.results import HEADER, write_section
+from benchmarks.results import HEADER, RESULTS, write_section
 from shaping.cli.payloads import read_payloads
 from shaping.tokens import encoding
 
@@ -39,6 +40,30 @@ def test_a_section_is_replaced_where_it_stands_and_the_others_stay(tmp_path: Pat
         "<!-- end Speed -->",
     ]
     assert all(f"- {word}: " in text for word in ("payload", "command", "date", "machine", "versions"))
+
+
+def measured(folder: str) -> tuple[list[Row], int]:
+    """Return the rows of one table of RESULTS.md and the number of questions in it."""
+    table = RESULTS.read_text().partition(f"### {folder}, minimal\n")[2].partition("\n| **all** |")[0]
+    rows = []
+    for line in table.splitlines()[3:]:
+        name, *figures, lost = line.strip("| ").split(" | ")
+        before, compact, after, kept, answered, held, recovered = (
+            int(figure.replace(",", "")) for figure in figures if not figure.endswith("%")
+        )
+        missing = () if lost == "-" else tuple(lost.split(", "))
+        rows.append(Row(name, before, compact, after, kept, answered, held, recovered, missing))
+    return rows, sum(row.held + row.recovered + len(row.lost) for row in rows)
+
+
+def test_the_readme_has_the_numbers_that_were_measured() -> None:
+    found = NUMBERS.search(README.read_text())
+    assert found
+    assert found[0] == numbers([measured("payloads"), measured("more")])
+
+
+def test_the_results_say_what_the_folders_of_their_recipes_are() -> None:
+    assert RESULTS.read_text().startswith(HEADER)
 
 
 def test_every_payload_has_its_provenance_and_every_provenance_its_payload() -> None:
