@@ -6,7 +6,7 @@ import re
 import secrets
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import orjson
@@ -18,7 +18,7 @@ from shaping.response import Omission, Shaped, cut_end
 from shaping.store.backends import Stored, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from shaping.store import Keeper, Store
 
@@ -35,14 +35,16 @@ class SentPart:
 
     value: Any
     omissions: tuple[Omission, ...] = ()
+    ref: str | None = None  # by which the whole value can be asked for
 
 
 @dataclass(frozen=True, slots=True)
 class CallTexts:
-    """One call: what the model read, and the parts of what the tool sent that the store still has."""
+    """One call: what the model read, the parts of what the tool sent that the store still has, or what was asked."""
 
     read: str
     sent: tuple[SentPart, ...] = ()
+    asked: Mapping[str, str] = field(default_factory=dict)  # of an expansion: the ref, and the path, sql or search
 
     @property
     def reasons(self) -> list[tuple[str, int]]:
@@ -53,16 +55,24 @@ class CallTexts:
         return found.most_common()
 
 
-def keep_texts(keeper: Keeper, read: str, parts: Sequence[Shaped], *, ttl: float) -> str | None:
-    """Keep what a model read beside the originals of its parts; return the ref, None where the store takes nothing."""
+def keep_texts(
+    keeper: Keeper, read: str, parts: Sequence[Shaped], *, ttl: float, asked: Mapping[str, Any] | None = None
+) -> str | None:
+    """Keep what a model read beside the originals of its parts; return the ref, None where the store takes nothing.
+
+    `asked` is what it asked for where it read an expansion.
+    """
     # A large answer of which nothing was left out would push out originals that a model may still ask for.
     kept = [one for one in parts if one.omissions or len(read) <= _LARGEST_WHOLE]
-    return _keep(keeper, read, [{"ref": one.ref, "omissions": _written(one.omissions)} for one in kept], ttl)
+    question = {name: redact_text(str(value))[0] for name, value in (asked or {}).items() if value is not None}
+    told = [{"ref": one.ref, "omissions": _written(one.omissions)} for one in kept]
+    return _keep(keeper, {"read": read, "parts": told, "asked": question}, ttl)
 
 
 def keep_output(keeper: Keeper, read: str, printed: str, *, ttl: float) -> str | None:
     """Keep what a model read beside what a command printed, from which secrets are taken here."""
-    return _keep(keeper, redact_text(read)[0], [{"value": redact_text(printed[:_LARGEST])[0]}], ttl)
+    told = [{"value": redact_text(printed[:_LARGEST])[0]}]
+    return _keep(keeper, {"read": redact_text(read)[0], "parts": told}, ttl)
 
 
 def find_texts(store: Store, ref: str | None) -> CallTexts | None:
@@ -73,8 +83,8 @@ def find_texts(store: Store, ref: str | None) -> CallTexts | None:
     body = orjson.loads(found.payload)
     parts = [part for one in body["parts"] if (part := _part(store, one)) is not None]
     if len(parts) == 1 and _reads_as(body["read"], parts[0].value):
-        parts = [SentPart(parts[0].value)]  # the tool's own text was cheapest, so nothing was left out of it
-    return CallTexts(body["read"], tuple(parts))
+        parts = [replace(parts[0], omissions=())]  # the tool's own text was cheapest, so nothing was left out of it
+    return CallTexts(body["read"], tuple(parts), body.get("asked", {}))
 
 
 def _reads_as(read: str, value: Any) -> bool:
@@ -85,9 +95,9 @@ def _reads_as(read: str, value: Any) -> bool:
         return False
 
 
-def _keep(keeper: Keeper, read: str, parts: list[dict[str, Any]], ttl: float) -> str | None:
+def _keep(keeper: Keeper, body: dict[str, Any], ttl: float) -> str | None:
     ref = f"{PREFIX}{secrets.token_hex(16)}"
-    content = orjson.dumps({"read": read[:_LARGEST], "parts": parts})
+    content = orjson.dumps({**body, "read": body["read"][:_LARGEST]})
     return ref if keeper.keep(ref, lambda: content, ttl=ttl, size=len(content)) else None
 
 
@@ -100,7 +110,7 @@ def _part(store: Store, part: dict[str, Any]) -> SentPart | None:
     if "value" in part:
         return SentPart(part["value"], omissions)
     found = _stored(store, part["ref"])
-    return None if found is None else SentPart(orjson.loads(found.payload), omissions)
+    return None if found is None else SentPart(orjson.loads(found.payload), omissions, part["ref"])
 
 
 def _stored(store: Store, ref: str | None) -> Stored | None:

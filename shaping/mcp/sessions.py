@@ -324,7 +324,8 @@ class CallRecorder:
         call = MeasuredCall(tool, str, after, after, kind="expand" if arguments.get("sql") is None else "query")
         if self._is_active:
             server = session.servers.get(tool, server)
-            self._enter(session, call, (), server=server, started=started, about=_about(session, plan))
+            about = _about(session, plan)
+            self._enter(session, call, (), server=server, started=started, about=about, asked=arguments)
 
     def record_definition(self, session: Session, plan: Plan, entry: Mapping[str, Any]) -> None:
         """Record the definition of our own tool, once a session, with the session's first call.
@@ -350,6 +351,7 @@ class CallRecorder:
         server: str,
         started: float,
         about: Mapping[str, Any],
+        asked: Mapping[str, Any] | None = None,  # of an expansion
     ) -> None:
         if self._ledger is None:
             return
@@ -358,13 +360,13 @@ class CallRecorder:
             self._ledger.record(replace(definition, server=server))
         # What was sent is kept where the user lets originals be kept, and what is private was taken out.
         keeps = self._shaper.facts.expandable and self._shaper.mode == "on"
-        keep = partial(self._keep, shaped) if keeps else None
+        keep = partial(self._keep, shaped, asked) if keeps else None
         took = (perf_counter() - started) * 1000
         self._ledger.record(replace(call, server=server, milliseconds=took, keep=keep, **about))
 
-    def _keep(self, shaped: Sequence[Shaped], read: str) -> str | None:
+    def _keep(self, shaped: Sequence[Shaped], asked: Mapping[str, Any] | None, read: str) -> str | None:
         ttl = self._shaper.loaded_config.store.ttl_seconds
-        return keep_texts(self._shaper.keeper("mcp"), read, shaped, ttl=ttl)
+        return keep_texts(self._shaper.keeper("mcp"), read, shaped, ttl=ttl, asked=asked)
 
 
 def _about(session: Session, plan: Plan) -> dict[str, Any]:

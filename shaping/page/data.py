@@ -66,10 +66,11 @@ class FieldTokens:
 
 @dataclass(frozen=True, slots=True)
 class ShownCall:
-    """One call: its line of the ledger, and its texts while the store has them."""
+    """One call or expansion: its line of the ledger, and its texts while the store has them."""
 
     entry: LedgerEntry
     texts: CallTexts | None
+    of: LedgerEntry | None = None  # the call that an expansion belongs to, where it was looked for
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pty
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastmcp import Client
+from fastmcp.client.transports import StdioTransport
 from typer.testing import CliRunner
 
 from shaping import Shaper
@@ -137,3 +140,49 @@ def test_what_is_expanded_in_a_shell_of_a_server_is_no_call_of_the_model(
     assert ref is not None
     assert "person 400" in in_shell(home, "expand", ref, "[400]")
     assert json.loads(shaping(home, "stats", "--json"))["data"]["total"]["expansions"] == 0
+
+
+SERVER = """
+from fastmcp import FastMCP
+server = FastMCP("people")
+@server.tool
+def list_people() -> list[dict]:
+    return [{"id": n, "name": f"person {n}", "room": f"R{n}"} for n in range(40)]
+server.run(show_banner=False)
+"""
+
+
+def test_a_ref_leads_from_a_call_to_what_the_config_left_out_and_an_expansion_says_what_was_asked(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "server.py").write_text(SERVER)
+    config = tmp_path / "response_config.json"
+    config.write_text('{"tool_overrides": {"list_people": {"include_only": ["name"]}}}')
+    places = {"SHAPING_LEDGER": str(tmp_path / "ledger.sqlite"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environ = {**os.environ, **places}
+    command = ["-m", "shaping", "proxy", "--config", str(config), "--", sys.executable, str(tmp_path / "server.py")]
+
+    async def ask() -> str:
+        async with Client(StdioTransport(sys.executable, command, env=environ, keep_alive=False)) as client:
+            await client.call_tool("list_people", {})
+            refs: list[str] = []
+            while not refs:  # the ledger and the store write after the answer went out
+                await asyncio.sleep(0.1)
+                refs = [
+                    ref
+                    for call in json.loads(shaping(environ, "last", "--json"))["data"]["calls"]
+                    for ref in call["refs"]
+                ]
+            (found,) = refs
+            await client.call_tool("shaping_expand", {"ref": found, "sql": "SELECT room FROM items WHERE id = 7"})
+            return found
+
+    ref = asyncio.run(ask())
+    assert in_shell(environ, "expand", ref, "[7].room") == "R7\n"
+    first, asked = json.loads(shaping(environ, "last", "2", "--json"))["data"]["calls"]
+    assert (first["asked"], asked["refs"], asked["kind"]) == (None, [], "query")
+    assert asked["asked"] == {"ref": ref, "sql": "SELECT room FROM items WHERE id = 7"}
+    assert asked["of_call"] == first["time"]
+    shown = shaping(environ, "last", "2")
+    assert f"all of it: shaping expand {ref}\n" in shown
+    assert f"asked: ref {ref}, sql {asked['asked']['sql']}\nof the call at " in shown

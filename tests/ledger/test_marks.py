@@ -82,7 +82,7 @@ def test_nothing_was_left_out_of_an_answer_that_went_out_as_it_was() -> None:
     assert keeper.flush(timeout=30)
     whole, cut = (find_texts(keeper.store, one) for one in (ref, shortened))
     assert whole is not None
-    assert whole.sent == (SentPart(person),)
+    assert whole.sent == (SentPart(person, ref=shaped.ref),)
     assert cut is not None
     assert cut.sent[0].omissions
     shaper.close()
