@@ -115,7 +115,7 @@ TOP_EXAMPLES: Final[Mapping[str, Any]] = {
     "tokenizer": "cl100k_base",
     "store": {"kind": "sqlite", "ttl_seconds": 3600},
     "agent_controls": True,
-    "tools": {"delete_*": {"drop": True}, "search": {"max_description": 400}},
+    "tools": {"delete_*": {"drop": True}, "search": {"max_description": 400, "codes": ["NOT_FOUND"]}},
     "tools_changed": "announce",
     "allow_eval": True,
     "errors": {"requests.exceptions.Timeout": "TIMEOUT"},

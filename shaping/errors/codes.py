@@ -164,6 +164,13 @@ class UnknownCodeError(LookupError):
         self.similar = similar
 
 
+def list_codes(description: str, codes: Collection[str]) -> str:
+    """Append codes to a description as one short line, in place of such a line that is already there."""
+    known = dict.fromkeys(_ALIASES.get(code, code) for code in codes)
+    body = "\n".join(line for line in description.rstrip().splitlines() if not line.startswith(_ERRORS)).rstrip()
+    return f"{body}\n{_ERRORS}{', '.join(known)}".lstrip("\n") if known else body
+
+
 class CodeRegistry:
     """Our codes, closed; and the codes of plugins, which come and go by namespace."""
 
@@ -203,12 +210,10 @@ class CodeRegistry:
         return (*_CORE, *added)
 
     def describe(self, description: str, codes: Collection[str]) -> str:
-        """Append the codes a tool can return as one short line, in place of such a line that is already there."""
+        """List the codes that a tool can return after its description; each must be registered."""
         for code in codes:
             self.definition(code)
-        known = dict.fromkeys(map(self.canonical, codes))
-        body = "\n".join(line for line in description.rstrip().splitlines() if not line.startswith(_ERRORS)).rstrip()
-        return f"{body}\n{_ERRORS}{', '.join(known)}".lstrip("\n") if known else body
+        return list_codes(description, codes)
 
     def register_plugin(self, namespace: str, codes: Mapping[str, CodeDefinition | Mapping[str, Any]]) -> None:
         """Add a plugin's codes as `namespace.CODE`, all of them or none."""

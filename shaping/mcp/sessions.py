@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import orjson
 
 from shaping.clients import KnownClient, find_client
+from shaping.errors.codes import list_codes
 from shaping.ledger import Ledger, MeasuredCall
 from shaping.ledger.texts import keep_texts
 from shaping.mcp.parts import BOTH, ResultContext, ToolEntry, decide
@@ -144,9 +145,9 @@ def _rules(name: str, config: Config) -> dict[str, Any]:
 def _described(description: str | None, rules: Mapping[str, Any]) -> str | None:
     text: str | None = rules.get("description", description)
     most = rules.get("max_description")
-    if text is None or most is None or len(text) <= most:
-        return text
-    return _cut(text, most)
+    if text is not None and most is not None and len(text) > most:
+        text = _cut(text, most)
+    return list_codes(text or "", rules["codes"]) if rules.get("codes") else text
 
 
 def _cut(text: str, most: int) -> str:

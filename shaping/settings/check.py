@@ -228,6 +228,13 @@ def _unknown_codes(document: ConfigDocument) -> Iterator[ConfigProblem]:
             if isinstance(code, str) and "." not in code and registry.find(code) is None:
                 suggestion = suggestion_for(code, registry.codes())
                 yield document.problem((*keys, what), code, "a registered error code", suggestion=suggestion)
+    for tool in document.choices("tools"):
+        for at, code in enumerate(document.choices("tools", tool).get("codes", ())):
+            # An application registers its own codes in its own process: one that is like none of ours is no slip.
+            suggestion = suggestion_for(code, registry.codes()) if registry.find(code) is None else None
+            if suggestion is not None:
+                place = ("tools", tool, "codes", at)
+                yield document.problem(place, code, "a registered error code", suggestion=suggestion)
 
 
 def _missing_extras(sources: Sources) -> Iterator[ConfigProblem]:

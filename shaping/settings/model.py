@@ -307,6 +307,8 @@ class ToolListing(_Model):
     """A description in place of the tool's own."""
     max_description: NotNull[Positive] = None
     """The most characters of its description that are shown."""
+    codes: NotNull[tuple[str, ...]] = None
+    """The error codes that it may fail with: its description lists them, as with `@shape(codes=…)`."""
 
 
 class ConfigFile(_Model):
@@ -330,7 +332,7 @@ class ConfigFile(_Model):
     agent_controls: NotNull[Flag] = None
     """Give every tool an optional `_shape` argument by which the agent chooses profile, fields and budget."""
     tools: NotNull[dict[ToolPattern, ToolListing]] = None
-    """How tools are listed, by name or pattern: dropped, described anew, or cut short."""
+    """How tools are listed, by name or pattern: dropped, described anew, cut short, or with their error codes."""
     tools_changed: NotNull[ToolsChanged] = None
     """What a live MCP session sees of a change to its list of tools: nothing until it ends, or a notification."""
     allow_eval: NotNull[Flag] = None

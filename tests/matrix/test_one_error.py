@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import sys
 from pathlib import Path
@@ -36,8 +37,10 @@ def raise_it(words: str) -> None:
     raise ValueError(words)
 
 
-def in_process(kind: str, **choices: Any) -> Any:
-    shaper = Shaper({"global": choices}, tier="pro", tool_version="1.2", capabilities=["read"], expandable=True)
+def in_process(kind: str, config: Any = None, **choices: Any) -> Any:
+    shaper = Shaper(
+        config or {"global": choices}, tier="pro", tool_version="1.2", capabilities=["read"], expandable=True
+    )
     server: Any = FastMCP("s") if kind == "middleware" else MCPServer("s")
 
     async def slow() -> dict[str, int]:
@@ -127,3 +130,13 @@ async def test_what_a_tool_gave_to_a_model_of_its_own_is_not_quoted_by_its_refus
         refused = await client.call_tool("analyse", {"code": "def secret(): return 42"}, raise_on_error=False)
     assert (refused.is_error, "secret" in refused.content[0].text) == (True, False)
     assert "line: Input should be a valid integer" in refused.content[0].text
+
+
+@pytest.mark.parametrize("kind", ["middleware", "shape_server", "proxy"])
+async def test_the_config_lists_the_codes_of_a_tool_in_its_description(kind: str, tmp_path: Path) -> None:
+    config = tmp_path / "response_config.json"
+    config.write_text(json.dumps({"tools": {"raise_*": {"codes": ["NOT_FOUND", "VALIDATION_ERROR"]}}}))
+    proxy = StdioTransport(sys.executable, ["-m", "shaping", "proxy", "--config", str(config), *PROXY[3:]])
+    async with Client(proxy if kind == "proxy" else in_process(kind, config)) as client:
+        [listed] = [tool.description for tool in await client.list_tools() if tool.name == "raise_it"]
+    assert re.fullmatch(r"Raise a ValueError.*\.\nErrors: NOT_FOUND, BAD_ARGUMENT", listed or "")

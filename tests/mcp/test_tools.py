@@ -160,6 +160,10 @@ def show(sections: dict[str, Any], tool: dict[str, Any] = TOOL) -> dict[str, Any
         ({"*": {"max_description": 3}}, "Sea"),
         ({"*": {"description": "All."}, "search": {"description": "One."}}, "One."),
         ({"other": {"drop": True}}, "Search issues. It is slow."),
+        (
+            {"*": {"codes": ["NOT_FOUND", "acme.GONE"], "max_description": 20}},
+            "Search issues.\nErrors: NOT_FOUND, acme.GONE",
+        ),
     ],
 )
 def test_descriptions_can_be_replaced_or_cut(rules: dict[str, Any], description: str) -> None:
