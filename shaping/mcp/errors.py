@@ -11,7 +11,7 @@ import orjson
 
 from shaping.envelope import is_envelope, recognise
 from shaping.envelope.dialects.members import lenient_error
-from shaping.errors import ErrorDetail, from_exception, make_error, nearest
+from shaping.errors import ErrorDetail, ToolError, from_exception, make_error, nearest
 from shaping.errors.detail import code_for_status, phrase
 from shaping.errors.exceptions import look_up, sentence_of, summary
 from shaping.errors.texts import scrub_value
@@ -99,10 +99,14 @@ def error_from_text(text: str, tool: str, tools: Collection[str] = ()) -> ErrorD
         return make_error("OPERATION_NOT_FOUND", message, similar=nearest(tool, [*tools]))
     if _REFUSED.search(text[:2000]):
         return refused_arguments(message)
+    return _by_words(message)
+
+
+def _by_words(text: str) -> ErrorDetail:
     code = code_of(text)
     if code is None:
-        return make_error("INTERNAL_ERROR", message, hint=_NO_HINT)
-    return make_error(code, message, retry_after=wait_of(text))
+        return make_error("INTERNAL_ERROR", text, hint=_NO_HINT)
+    return make_error(code, text, retry_after=wait_of(text))
 
 
 def refused_arguments(message: str) -> ErrorDetail:
@@ -124,11 +128,17 @@ def error_from_exception(error: Exception, table: Mapping[str, str], *, debug: b
 
 
 def error_from_cause(cause: BaseException, table: Mapping[str, str], *, debug: bool = False) -> ErrorDetail:
-    """Describe what a tool raised, as a proxy in front of it would: a bare ValueError tells by its words alone."""
+    """Describe what a tool raised, as a proxy in front of it would: by its words where its type tells no code.
+
+    A bare ValueError tells none, because a tool may raise it after it acted.
+    """
     found = from_exception(cause, table=table, debug=debug)
-    if type(cause) is not ValueError or look_up(ValueError, table) is not None:
+    told = isinstance(cause, ToolError) or look_up(type(cause), table) is not None
+    if told or (found.code != "INTERNAL_ERROR" and type(cause) is not ValueError):
         return found
-    return error_from_text(found.message, "").model_copy(update={"detail": found.detail})
+    error = _coded(found.message) or _by_words(found.message)
+    kept = {name: getattr(error, name) or getattr(found, name) for name in ("details", "similar")}
+    return error.model_copy(update={**kept, "detail": found.detail})
 
 
 def says_less(error: ErrorDetail, raised: BaseException) -> bool:

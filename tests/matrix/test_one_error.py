@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import json
 import re
 import sys
@@ -32,9 +33,9 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def raise_it(words: str) -> None:
-    """Raise a ValueError, as a tool does that may have acted already."""
-    raise ValueError(words)
+def raise_it(words: str, kind: str = "ValueError") -> None:
+    """Raise a ValueError, or another kind, as a tool does that may have acted already."""
+    raise getattr(builtins, kind)(words)
 
 
 def in_process(kind: str, config: Any = None, **choices: Any) -> Any:
@@ -58,19 +59,28 @@ def in_process(kind: str, config: Any = None, **choices: Any) -> Any:
     return server
 
 
-async def texts(server: Any, words: list[str]) -> list[str]:
+async def texts(server: Any, words: list[str], kind: str) -> list[str]:
+    asked = [{"words": each, "kind": kind} for each in words]
     async with Client(server) as client:
-        results = [await client.call_tool("raise_it", {"words": each}, raise_on_error=False) for each in words]
+        results = [await client.call_tool("raise_it", each, raise_on_error=False) for each in asked]
     assert all(result.is_error for result in results)
     return [result.content[0].text for result in results]
 
 
+@pytest.mark.parametrize("raised", ["ValueError", "LookupError", "AssertionError", "RuntimeError", "Exception"])
+async def test_what_a_tool_raises_reads_the_same_in_the_servers_process_and_through_the_proxy(raised: str) -> None:
+    words = ["the ledger is off by one", "limit must be positive", "no such widget: 7", "Invalid argument: colour"]
+    told = [words[0], f"BAD_ARGUMENT: {words[1]}", f"NOT_FOUND: {words[2]}", f"BAD_ARGUMENT: {words[3]}"]
+    for server in (in_process("middleware"), in_process("shape_server"), StdioTransport(sys.executable, PROXY)):
+        assert await texts(server, words, raised) == told
+
+
 @pytest.mark.parametrize("kind", ["middleware", "shape_server"])
-async def test_a_value_error_reads_the_same_in_the_servers_process_and_through_the_proxy(kind: str) -> None:
-    words = ["the ledger is off by one", "limit must be positive", "no such widget: 7"]
-    told = await texts(in_process(kind), words)
-    assert told == await texts(StdioTransport(sys.executable, PROXY), words)
-    assert told == [words[0], f"BAD_ARGUMENT: {words[1]}", f"NOT_FOUND: {words[2]}"]
+async def test_no_words_of_a_tool_that_ran_claim_that_nothing_was_done(kind: str) -> None:
+    async with Client(in_process(kind, profile="debug")) as client:
+        result = await client.call_tool("raise_it", {"words": "Invalid argument: colour"}, raise_on_error=False)
+    error = result.meta["shaping/error"]
+    assert (error["code"], error.get("phase")) == ("BAD_ARGUMENT", None)
 
 
 @pytest.mark.parametrize("kind", ["middleware", "shape_server"])

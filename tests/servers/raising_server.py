@@ -1,6 +1,8 @@
-"""A FastMCP server whose one tool raises a ValueError with the words that it is given."""
+"""A FastMCP server whose one tool raises an exception of Python's with the words that it is given."""
 
 from __future__ import annotations
+
+import builtins
 
 from fastmcp import FastMCP
 
@@ -8,9 +10,9 @@ server = FastMCP("raising")
 
 
 @server.tool
-def raise_it(words: str) -> None:
-    """Raise a ValueError."""
-    raise ValueError(words)
+def raise_it(words: str, kind: str = "ValueError") -> None:
+    """Raise a ValueError, or another kind."""
+    raise getattr(builtins, kind)(words)
 
 
 if __name__ == "__main__":
