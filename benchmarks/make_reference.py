@@ -169,8 +169,8 @@ ABOUT_CHOICES: Final = (
     "debug."
 )
 ABOUT_COMMANDS: Final = (
-    "Exit codes: 0 done, 1 the job failed or found problems, 2 the command was called wrongly; `shaping expand` "
-    "exits with 5 where nothing is at a ref or a path, and `shaping run` as its command does, or with 124 (ended "
+    "Exit codes: 0 done, 1 the job failed or found problems, 2 the command was called wrongly, 5 there is "
+    "nothing at a ref or a path, or no config to allow; `shaping run` exits as its command does, or with 124 (ended "
     "by --timeout), 125 (shaping itself failed), 126 (may not be run) or 127 (no such program). Every command takes "
     "`--json`."
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import json
 import os
 import re
 import shlex
@@ -130,6 +131,19 @@ def test_every_page_is_in_the_navigation() -> None:
     navigation = (ROOT / "zensical.toml").read_text()
     pages = [str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")]
     assert [page for page in pages if f'"{page}"' not in navigation] == []
+
+
+def test_what_the_security_page_says_of_private_fields_is_so() -> None:
+    shaper = Shaper({"global": {"private": ["**.salary"]}}, expandable=True)
+    promised, _, limits = (ROOT / "SECURITY.md").read_text().partition("## What is not promised")
+    for part, leaves in ((promised, False), (limits, True)):
+        rows = [line.rpartition(" | ")[2] for line in part.splitlines() if line.startswith("| ")]
+        examples = [example for row in rows for example in re.findall(r"`([^`]*7351[^`]*)`", row)]
+        assert len(examples) > 10
+        for example in examples:
+            assert ("7351" in shaper.shape(example, tool="t").text) is leaves, example
+            if example[0] in "[{":
+                assert ("7351" in shaper.shape(json.loads(example), tool="t").text) is leaves, example
 
 
 @pytest.mark.parametrize("page", PAGES)
