@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from shaping.encoders.templates import GAP_PRICE, LEAST, MOST, PLACE, LineGroup, alike, filled, told_apart
+from shaping.encoders.templates import GAP_PRICE, JSON_LINE, LEAST, MOST, PLACE, LineGroup, alike, filled, told_apart
 from shaping.parsers.sections import is_diff
 from shaping.parsers.terminal import error_lines, find_traces
 from shaping.parsers.yaml import looks_like_yaml
@@ -34,8 +34,8 @@ _SOURCE_LINES: Final = 0.25  # of the lines of a text are those of source code
 _SAMPLE, _UNEVEN = 128, 0.618034  # lines by which a long text is judged first, and how they are spread over it
 
 _OWN = re.compile(r"^(?:#\d+(?:[ =]|$)|… )", re.MULTILINE)  # a line that would be taken for one of ours
-# How a page, JSON and a script begin, but not a line with `<13>` or `[main]` before its words.
-_DOCUMENT = re.compile(r"\s*(?:<(?!\d+>)|\{|\[(?![^\[\]{}\n]*\] ))\S|#!")
+# How a page, JSON and a script begin, but not a line with `<13>` or `[main]` before its words, nor an object in a line.
+_DOCUMENT = re.compile(r"\s*(?:<(?!\d+>)|\{(?!\".*\}\n)|\[(?![^\[\]{}\n]*\] ))\S|#!")
 _SOURCE = re.compile(
     r"^[ \t]*(?:def |class |import |from \S+ import |return\b|elif |else:|try:|#include|function |const |let |var "
     r"|public |private |if \(|for \(|//|/\*|</?[a-zA-Z!])|[;{}][ \t]*$",
@@ -51,8 +51,8 @@ _TAGGED = re.compile(r"#(\d+)(?:=(.*)|( \((\d+) lines\):)|(?: (.*))?)")
 def encode(text: str) -> str:
     """Return a text with lines that differ in a few words written short, where that saves at least 15% of its tokens.
 
-    Of the lines that report one kind of error the first stays as it is, and so do tracebacks, diffs and source code,
-    which somebody may search or edit.
+    A line that reports an error stays as it is, the first of several of one kind in a row, and so do tracebacks, diffs
+    and source code, which somebody may search or edit.
     """
     if (
         len(text) > LARGEST
@@ -71,11 +71,12 @@ def encode(text: str) -> str:
     traces = set[int]().union(*(trace.lines for trace in find_traces(lines, errors)))
     others = [at for at in range(len(lines)) if at not in traces]
     groups = _groups(lines, set(others).difference(errors))
-    # Errors are no rows among other lines, and the first of a kind stays as it is, for whoever searches for it.
+    # An error stays as it is, for whoever looks for it, unless one of its kind stands right above.
     of_errors = _groups(lines, set(others).intersection(errors)) if len(errors) > LEAST else []
     if not _promise(lines, [*groups, *of_errors], _ENOUGH) or _is_source(lines):
         return text
-    kinds = [group.kind() for group in groups] + [group.kind().after_the_first() for group in of_errors]
+    kinds = [group.kind() for group in groups]
+    kinds += [kind for group in of_errors if (kind := group.kind().below_another(1)).rows]
     kinds = sorted(sorted(kinds, key=lambda kind: kind.saved)[-MOST:], key=lambda kind: min(kind.rows))
     if sum(kind.saved for kind in kinds) < _ENOUGH * len(text):
         return text
@@ -126,7 +127,7 @@ def _promise(lines: Words, groups: Sequence[LineGroup], part: float) -> bool:
 
 def _is_source(lines: Words) -> bool:
     text = "\n".join(lines)
-    bare, located = _LOCATION.subn("", text)
+    bare, located = _LOCATION.subn("", JSON_LINE.sub("", text))
     found = len(_SOURCE.findall(bare)) + (len(_INDENTED.findall(bare)) if located * 2 > len(lines) else 0)
     return found > _SOURCE_LINES * len(lines) or looks_like_yaml(text)
 

@@ -19,11 +19,13 @@ _AFFIX: Final = 3  # characters that the words of a column begin or end with, fr
 _PAYS: Final = 40  # characters that a kind of lines must save
 _SPLITS: Final = 6  # words by which lines of one kind are told apart, one after the other
 _COLUMNS: Final = 4  # that are tried for that: those with the fewest different words
-# Braces would be taken for places, and other blanks than spaces and tabs for parts of words.
-ODD = re.compile(r"[{}\x00-\x08\x0b-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
-_GAP, _WORD = re.compile(r"[ \t]+"), re.compile(r"\S+")
-_DIVIDING: Final = frozenset("/\\=:,;()[]<>|\"'`")  # what stands between the parts of a word
-_ENCLOSING: Final = frozenset("()[]<>\"'`,;")  # what is worth writing once even where it stands alone
+# Such braces would be taken for places, and other blanks than spaces and tabs for parts of words.
+ODD = re.compile(r"\{(?:\d*|…)\}|[\x00-\x08\x0b-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_CUT: Final = "\x1f"  # stands between words that nothing else divides
+_GAP, _WORD = re.compile(rf"[ \t{_CUT}]+"), re.compile(r"\S+")
+JSON_LINE = re.compile(r'^[^{}\n]*\{".*\}$', re.MULTILINE)  # of a log: an object, mostly alone
+_DIVIDING: Final = frozenset("/\\=:,;()[]}<>|\"'`")  # what stands between the parts of a word
+_ENCLOSING: Final = frozenset("()[]}<>\"'`,;")  # what is worth writing once even where it stands alone
 _PATH = re.compile(r"(?:\w+://)?[^:]*(?:/|:+)|")  # the folder of a file, or the file of a line in it
 PLACE = re.compile(r"\{(\d*|…)\}")
 
@@ -35,10 +37,16 @@ class Kind(NamedTuple):
     rows: Mapping[int, str]
     saved: int  # characters
 
-    def after_the_first(self) -> Kind:
-        """Return the lines but the first."""
-        first = min(self.rows)
-        return self._replace(rows={at: words for at, words in self.rows.items() if at != first})
+    def below_another(self, least: int) -> Kind:
+        """Return the lines that have so many of their kind right above or below them, but the first of each such run."""
+        runs: list[list[int]] = []
+        for at in sorted(self.rows):
+            if runs and runs[-1][-1] == at - 1:
+                runs[-1].append(at)
+            else:
+                runs.append([at])
+        rows = {at: self.rows[at] for run in runs if len(run) > least for at in run[1:]}
+        return self._replace(rows=rows, saved=self.saved * len(rows) // len(self.rows))
 
 
 def indent_of(line: str) -> str:
@@ -62,23 +70,29 @@ def alike(
 ) -> tuple[list[LineGroup], dict[str, list[int]], dict[int, list[str]]]:
     """Group texts by their indentation and number of words, or by all their blanks where those must be `exact`.
 
+    The members of an object in JSON are words too, and divided alike in all texts of a group.
     Beside the groups, the texts that are in none by their indentation, and the words of all.
     """
     by_layout: dict[tuple[str, int | str], list[int]] = defaultdict(list)
     words: dict[int, list[str]] = {}
     odd = ODD.search("\n".join(texts)) is not None
+    cut: dict[int, str] = {}
     for at in chosen:
-        if texts[at] and not (odd and ODD.search(texts[at])):
-            words[at] = texts[at].split()
-            blanks = _WORD.sub("x", texts[at]) if exact and "  " in texts[at] else len(words[at])
-            by_layout[indent_of(texts[at]), blanks].append(at)
+        text = texts[at]
+        if text and not (odd and ODD.search(text)) and not (exact and "{" in text):
+            if '{"' in text and JSON_LINE.match(text):
+                text = cut[at] = text.replace(",", f",{_CUT}")
+            words[at] = text.split()
+            blanks = _WORD.sub("x", text) if at in cut or (exact and "  " in text) else len(words[at])
+            by_layout[indent_of(text), blanks].append(at)
+    texts = [cut.get(at, text) for at, text in enumerate(texts)] if cut else texts
     groups: list[LineGroup] = []
     others: dict[str, list[int]] = defaultdict(list)
     for (indent, _), rows in by_layout.items():
         new = told_apart(LineGroup(texts, words, rows)) if words[rows[0]] and len(rows) >= LEAST else []
         groups += new
         taken = {at for group in new for at in group.rows}
-        others[indent] += [at for at in rows if at not in taken]
+        others[indent] += [at for at in rows if at not in taken and at not in cut]
     return groups, others, words
 
 
@@ -156,14 +170,14 @@ class LineGroup:
             places.setdefault(inner, len(places) + 1)
             parts += [before, f"{{{name}}}", after, gap]
         words = map(" ".join, zip(*places, strict=True)) if places else [""] * len(self.rows)
-        return Kind("".join(parts), dict(zip(self.rows, words, strict=True)), self.saved + GAP_PRICE * wide)
+        return Kind("".join(parts).replace(_CUT, ""), dict(zip(self.rows, words, strict=True)), self.saved + GAP_PRICE * wide)
 
     @cached_property
     def _gaps(self) -> tuple[list[str], int]:
         """Return the narrowest gap after each column, and how many gaps of all lines are wide."""
         last = len(self._columns) - 1
         text = "\n".join([self._lines[at].strip() for at in self.rows])
-        if "  " not in text and "\t" not in text:  # as most are
+        if "  " not in text and "\t" not in text and _CUT not in text:  # as most are
             return [*[" "] * last, ""], 0
         start = last if self._several is None else self._several
         found = [_GAP.findall(self._lines[at].strip()) for at in self.rows]

@@ -57,7 +57,7 @@ def parse_log(text: str) -> list[dict[str, Any]] | None:
     for line in lines:
         match = form.fullmatch(line.rstrip("\r"))
         if match is not None:
-            found.append({name: number(said) for name, said in match.groupdict().items() if said is not None})
+            found.append({name: number(said.rstrip()) for name, said in match.groupdict().items() if said is not None})
         elif "message" in found[-1]:
             found[-1]["message"] = f"{found[-1]['message']}\n{line}"
         else:

@@ -102,7 +102,7 @@ def test_many_errors_of_one_kind_are_written_short_after_the_first_and_apart_fro
         "".join(f"app/models/part_{number}.py:{number}:    total_of_parts = {number} + 1\n" for number in range(9)),
         "".join(f"8d77d549 (Ada 2026-11-17 04:29:17 +0000 {number:3})     total = {number}\n" for number in range(9)),
         "#1 is the best\n" + PACKAGES,
-        "".join(f"name{number}: {{a}} of all the parts that there are\n" for number in range(9)),
+        "".join(f"name{number}: {{}} of all the parts that there are\n" for number in range(9)),
     ],
 )
 def test_diffs_source_code_and_texts_with_such_tags_stay_as_they_are(text: str) -> None:
