@@ -76,7 +76,7 @@ def encode(text: str) -> str:
     if not _promise(lines, [*groups, *of_errors], _ENOUGH) or _is_source(lines):
         return text
     kinds = [group.kind() for group in groups]
-    kinds += [kind for group in of_errors if (kind := group.kind().below_another(1)).rows]
+    kinds += [kind for group in of_errors if (kind := group.kind().below_another()).rows]
     kinds = sorted(sorted(kinds, key=lambda kind: kind.saved)[-MOST:], key=lambda kind: min(kind.rows))
     if sum(kind.saved for kind in kinds) < _ENOUGH * len(text):
         return text

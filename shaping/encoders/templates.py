@@ -37,15 +37,9 @@ class Kind(NamedTuple):
     rows: Mapping[int, str]
     saved: int  # characters
 
-    def below_another(self, least: int) -> Kind:
-        """Return the lines that have so many of their kind right above or below them, but the first of each such run."""
-        runs: list[list[int]] = []
-        for at in sorted(self.rows):
-            if runs and runs[-1][-1] == at - 1:
-                runs[-1].append(at)
-            else:
-                runs.append([at])
-        rows = {at: self.rows[at] for run in runs if len(run) > least for at in run[1:]}
+    def below_another(self) -> Kind:
+        """Return the lines right below another of their kind."""
+        rows = {at: words for at, words in self.rows.items() if at - 1 in self.rows}
         return self._replace(rows=rows, saved=self.saved * len(rows) // len(self.rows))
 
 
@@ -170,7 +164,9 @@ class LineGroup:
             places.setdefault(inner, len(places) + 1)
             parts += [before, f"{{{name}}}", after, gap]
         words = map(" ".join, zip(*places, strict=True)) if places else [""] * len(self.rows)
-        return Kind("".join(parts).replace(_CUT, ""), dict(zip(self.rows, words, strict=True)), self.saved + GAP_PRICE * wide)
+        return Kind(
+            "".join(parts).replace(_CUT, ""), dict(zip(self.rows, words, strict=True)), self.saved + GAP_PRICE * wide
+        )
 
     @cached_property
     def _gaps(self) -> tuple[list[str], int]:

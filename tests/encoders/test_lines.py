@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -80,7 +82,7 @@ def test_a_tag_in_brackets_before_a_line_is_no_document() -> None:
     ]
 
 
-def test_many_errors_of_one_kind_are_written_short_after_the_first_and_apart_from_other_lines() -> None:
+def test_errors_are_written_short_only_right_below_one_of_their_kind() -> None:
     error = "Connection error: cannot resolve db.internal (try {} of 40) at 10:00:{}"
     lines = [error.format(number, number + 10) for number in range(20)]
     fine = [
@@ -88,10 +90,32 @@ def test_many_errors_of_one_kind_are_written_short_after_the_first_and_apart_fro
     ]
     text = "\n".join(line for pair in zip(lines, fine, strict=True) for line in pair)
     written = encode(text).split("\n")
-    assert written[0] == lines[0]
-    assert [line for line in written if "Connection error" in line] == [lines[0], f"#2={error.format('{}', '{}')}"]
-    assert "#2 1 11" in written
+    assert [line for line in written if "error" in line] == lines
+    assert "#1 1 11" in written
     assert decode("\n".join(written)) == text
+    text = "\n".join([*lines[:10], *fine, *lines[10:]])
+    written = encode(text).split("\n")
+    template = f"#1={error.format('{}', '{}')}"
+    assert written[:4] == [lines[0], template, "#1 (9 lines):", " 1 11"]
+    assert [line for line in written if "error" in line] == [lines[0], template, lines[10]]
+    assert written[written.index(lines[10]) + 1] == "#1 (9 lines):"
+    assert decode("\n".join(written)) == text
+
+
+def test_objects_in_the_lines_of_a_log_are_written_short_by_their_members() -> None:
+    lines = [
+        f'{{"level":30,"host":"checkout-66cb4","req":{{"id":"r-{number}","port":{40000 + number}}},"msg":"got, it"}}'
+        for number in range(8)
+    ]
+    text = "\n".join(line for pair in zip(lines, ["* no header"] * 8, strict=True) for line in pair)
+    written = encode(text)
+    assert written.split("\n")[:4] == [
+        '#1={"level":30,"host":"checkout-66cb4","req":{"id":"{}","port":{}},"msg":"got, it"}',
+        "#1 r-0 40000",
+        "* no header",
+        "#1 r-1 40001",
+    ]
+    assert decode(written) == text
 
 
 @pytest.mark.parametrize(
@@ -136,3 +160,15 @@ LINES = st.lists(st.lists(WORDS, max_size=6).map("  ".join), max_size=40)
 def test_any_lines_come_back(lines: list[str], indent: str) -> None:
     text = "\n".join(f"{indent}{line} of the same kind of lines as before" for line in lines for _ in range(2))
     assert unpadded(decode(encode(text))) == unpadded(text)
+
+
+VALUES = st.sampled_from([1, 22, "", "a", "a b", "a,b", "a  b", "{", "}", "{}", [], {}, {"c": 1}, [1, 2], None, "#1"])
+
+
+@given(
+    st.lists(st.dictionaries(st.sampled_from("xyz"), VALUES, min_size=1), max_size=30), st.sampled_from(["", "10:00 "])
+)
+def test_any_objects_in_lines_come_back(rows: list[dict[str, object]], before: str) -> None:
+    lines = [before + json.dumps({"service": "checkout", **row}, separators=(",", ":")) for row in rows]
+    text = "\n".join(["The log of today:", *lines, *lines])
+    assert decode(encode(text)) == text

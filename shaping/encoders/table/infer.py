@@ -51,7 +51,7 @@ from shaping.encoders.table.model import (
     Text,
 )
 from shaping.encoders.table.series import write_series
-from shaping.encoders.table.shorten import as_float32, common_items, in_sentences
+from shaping.encoders.table.shorten import as_float32, common_items, in_sentences, tagged
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -324,7 +324,7 @@ def _with_long(column: list[Any], context: TableContext, at: ColumnPath) -> Sequ
     long = [value if type(value) is str and value in which else None for value in column]
     rest = [value if text is None else MISSING for text, value in zip(long, column, strict=True)]
     short = cells(rest, set(map(type, rest)))
-    if said:
-        short = [said.get(row, one) for row, one in enumerate(short)]
+    if context.repeats:
+        short, legends = tagged(short, said, legends, context)
         long = [None if row in said else text for row, text in enumerate(long)]
     return (*legends, _tagged(Text(at.label, short, long), context))

@@ -14,7 +14,7 @@ from shaping.encoders.table.model import Leaf, Legend, Node
 from shaping.encoders.templates import PLACE, Kind, alike
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from shaping.encoders.table.derive import TableContext
 
@@ -224,11 +224,16 @@ def shortened(leaf: Leaf, context: TableContext) -> list[Node]:
     strings = leaf.strings or []
     if around := pattern(strings):
         return [Leaf(leaf.name, around[1], around[0])]
-    short, legends = in_sentences(strings, context)
-    left = [cell for at, cell in enumerate(leaf.cells) if at not in short] if short else leaf.cells
-    often = legend(left, set(left) if short else leaf.distinct)
-    if not short and not often:
-        return [leaf]
+    cells, legends = tagged(leaf.cells, *in_sentences(strings, context), context)
+    return [*legends, Leaf(leaf.name, cells)] if legends or cells != leaf.cells else [leaf]
+
+
+def tagged(
+    cells: list[str], sentences: Mapping[int, str], legends: Sequence[Legend], context: TableContext
+) -> tuple[list[str], list[Legend]]:
+    """Return cells with their sentences and with tags for what recurs in the others, and the legend of all of them."""
+    left = [cell for at, cell in enumerate(cells) if at not in sentences] if sentences else cells
+    often = legend(left, set(left)) if left else []
     new = {context.tag(cell): cell for cell in often if cell not in context.tagged}
-    cells = [short.get(at) or context.tagged.get(cell, cell) for at, cell in enumerate(leaf.cells)]
-    return [*legends, *([Legend(new)] if new else []), Leaf(leaf.name, cells)]
+    short = [sentences.get(at) or context.tagged.get(cell, cell) for at, cell in enumerate(cells)]
+    return short if sentences or often else cells, [*legends, *([Legend(new)] if new else [])]
