@@ -35,6 +35,9 @@ Some recipes name a folder that is not in this repository:
   corpus, so they are not here; those of the recorded run, and its answers, were not kept.
 - The folders of Asking by readers are made alike: `python -m benchmarks.asking --packets DIR --key DIR`.
 - `--folder` of `benchmarks/learning.py` is empty before the run, which fills it.
+
+Peers and Fidelity ask the same questions. Peers calls an answer recoverable where the kept original holds it, Fidelity
+only where one expand of its path returns it.
 """
 
 
