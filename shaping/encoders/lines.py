@@ -3,7 +3,7 @@
 `#1=Get:{} http://x.dev/{} amd64` is a line with places for words, and stands before the first line of its kind.
 `#1 4 zlib` stands for that line with these words in their order; `{1}` is the first of them again, and `{…}` stands for
 several words. `#1 (3 lines):` stands above lines of words alone, each indented by one space. Every line keeps its place
-in the text; only how far its columns are padded with blanks is lost.
+in the text; only how far its columns are padded with blanks is lost, and a carriage return at the end of a line.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def encode(text: str) -> str:
         or is_diff(text)
     ):
         return text
-    lines = text.split("\n")
+    lines = text.replace("\r\n", "\n").split("\n")
     some = _some_of(lines)
     # Most long texts are told by a part of them, and a part is as cheap as a short text.
     if some is not lines and (not _promise(some, _groups(some), _LIKELY) or _is_source(some)):
@@ -90,7 +90,7 @@ def encode(text: str) -> str:
 
 
 def decode(text: str) -> str:
-    """Return the text that was written short, with the same gap where columns were padded."""
+    """Return the text that was written short, with the same gap where columns were padded and plain ends of lines."""
     templates: dict[str, list[str]] = {}
     lines: list[str] = []
     tag, left = "", 0

@@ -37,6 +37,10 @@ def test_every_line_comes_back_at_its_place() -> None:
     assert unpadded(decode(written)) == unpadded(text)
 
 
+def test_the_lines_of_windows_are_lines() -> None:
+    assert encode(PACKAGES.replace("\n", "\r\n")) == encode(PACKAGES)
+
+
 def test_a_word_that_stands_twice_is_written_once() -> None:
     text = "\n".join(f"Setting up part-{number} (as lib/part-{number}) for all users ..." for number in range(6))
     assert encode(text).split("\n")[:3] == [
