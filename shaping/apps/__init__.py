@@ -317,7 +317,7 @@ def _main(main: Callable[..., Any], app: ShapedApp, args: Sequence[str] | None =
             done = main(words, *more, standalone_mode=False, **extra)
         except Exception as problem:  # noqa: BLE001 (every way to fail has its answer)
             options = take_options({"output": "json" if as_json else "text", "debug": "--debug" in words}, ())
-            sys.exit(exit_for(problem, app.name, options, app.exit_table))
+            sys.exit(exit_for(app.shaper, problem, app.name, options, app.exit_table))
         sys.exit(done if isinstance(done, int) else 0)
 
 

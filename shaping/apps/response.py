@@ -9,27 +9,29 @@ import sys
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import replace
 from tempfile import TemporaryFile
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, TextIO
 
 import orjson
 from orjson import dumps
 
 from shaping.cleaning import unmatched
+from shaping.cleaning.call import clean_error
 from shaping.envelope import Envelope, command_envelope, exit_code_for
 from shaping.errors import ErrorDetail, ToolError, from_exception, from_exit_code, make_error
+from shaping.errors.exceptions import message_of
 from shaping.parsers import parse
 from shaping.parsers.terminal import clean_lines
 from shaping.redaction import scrub
 from shaping.response import CallContext, Warned
 from shaping.settings import Overrides
+from shaping.settings.context import CallNotes
 from shaping.store.expand import cursor_at, resume
 from shaping.store.keeper import SHAPED
 from shaping.store.pages import Position
 from shaping.values import to_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from shaping.apps import CallOptions
     from shaping.errors.codes import ExitTable
@@ -101,14 +103,14 @@ class CommandCall:
 
     def __init__(self, shaper: Shaper, tool: str, options: CallOptions, exit_table: ExitTable) -> None:
         self._shaper, self._tool, self._options, self._exit_table = shaper, tool, options, exit_table
-        self._began = perf_counter()
+        self._notes = CallNotes()
 
     def call(self, run: Callable[[], Any]) -> int:
         """Run the command, print its answer and return its exit code."""
         captured = PrintedOutput()
         captures = self._options.as_json or self._options.quiet
         try:
-            with redirect_stdout(captured) if captures else nullcontext():
+            with redirect_stdout(captured) if captures else nullcontext(), self._notes:
                 value = _resolved(run())
         except (Exception, SystemExit, KeyboardInterrupt) as problem:
             passes = isinstance(problem, SystemExit | KeyboardInterrupt) and not self._options.as_json
@@ -117,7 +119,7 @@ class CommandCall:
             code = _exit_code(problem)
             if code == 0:
                 return self._answer(_captured_value(captured))
-            return exit_for(problem, self._tool, self._options, self._exit_table, captured.getvalue())
+            return self._failed(problem, captured.getvalue())
         if value is None and self._options.as_json:
             return self._answer(_captured_value(captured))
         # What it printed besides its data is talk.
@@ -130,14 +132,14 @@ class CommandCall:
         try:
             value, path, after = _page(self._shaper, ref, cursor, self._options.limit)
         except ToolError as problem:
-            return exit_for(problem, self._tool, self._options, self._exit_table)
+            return self._failed(problem)
         # Paths start at the top of the answer, so they apply only to pages of its top level.
         request = Overrides(fields=None if path else self._fields, dialect="invariant")
         plan = self._shaper.plan(self._tool, surface="command", profile=self._options.profile, request=request)
         # A page has its size already: a second cut would replace the page's cursor by its own.
         plan = replace(plan, max_tokens=None, max_items=None, max_string=None)
         shaped = self._shaper.shape_by(
-            plan, value, CallContext(page="", cursor=after, as_json=True, **self._metadata())
+            plan, value, CallContext(page="", cursor=after, as_json=True, if_none_match=self._options.etag)
         )
         self._print(shaped.envelope, ref)
         return 0
@@ -148,35 +150,41 @@ class CommandCall:
         return None if given is None else tuple(path.strip() for path in given.split(","))
 
     def _answer(self, value: Any) -> int:
+        about = self._notes.about()
         value, missing = self._with_missing_fields(value)
+        warnings = (*about.pop("warnings", ()), *missing)
         shaped = self._shaper.shape(
             value,
             tool=self._tool,
             surface="command",
             profile=self._options.profile,
             request=Overrides(fields=self._fields, max_items=self._options.limit, dialect="invariant"),
-            warnings=missing,
+            warnings=warnings,
             as_json=True,
-            **self._metadata(),
+            if_none_match=self._options.etag,
+            **about,
         )
-        if not self._options.as_json and not self._options.quiet:
-            sys.stderr.write("".join(f"{warned.message}\n" for warned in missing))
         envelope = shaped.envelope
-        self._print(envelope, envelope.meta.ref or (shaped.ref if envelope.meta.truncated else None))
+        if not self._options.as_json and not self._options.quiet:
+            sys.stderr.write("".join(f"{warned.message}\n" for warned in warnings))
+        if envelope.error is not None:
+            _print_error(envelope, envelope.error, self._options)
+            return exit_code_for(envelope.error, self._exit_table)
+        # Where nothing was left out here, a cursor is the command's own.
+        self._print(envelope, shaped.ref if envelope.meta.truncated and shaped.omissions else None)
         return 0
 
     def _with_missing_fields(self, value: Any) -> tuple[Any, tuple[Warned, ...]]:
         """Return the value, with a warning for each requested field that is missing."""
         if self._fields is None:
             return value, ()
-        data = to_plain(list(value) if inspect.isgenerator(value) else value)
+        data = to_plain(value)
         private = self._shaper.plan(self._tool, surface="command").private
         return data, tuple(unmatched(data, self._fields, private))
 
-    def _metadata(self) -> dict[str, Any]:
-        duration = (perf_counter() - self._began) * 1000
-        source = command_envelope(None, argv=(self._tool,), duration_ms=duration)
-        return {"source": source, "if_none_match": self._options.etag}
+    def _failed(self, problem: BaseException, captured: str = "") -> int:
+        about = self._notes.about()
+        return exit_for(self._shaper, problem, self._tool, self._options, self._exit_table, captured=captured, **about)
 
     def _print(self, envelope: Envelope[Any], ref: str | None) -> None:
         meta = envelope.meta
@@ -192,23 +200,41 @@ class CommandCall:
             sys.stderr.write(f"there is more: --cursor {meta.cursor}\n")
 
 
-def exit_for(problem: BaseException, tool: str, options: CallOptions, exit_table: ExitTable, captured: str = "") -> int:
+def exit_for(
+    shaper: Shaper,
+    problem: BaseException,
+    tool: str,
+    options: CallOptions,
+    exit_table: ExitTable,
+    *,
+    captured: str = "",
+    **about: Any,
+) -> int:
     """Report a failure and return its exit code: the one that the command chose, or that of the error in the table."""
-    detail = _detail(problem, tool, exit_table, debug=options.debug)
+    plan, table = shaper.plan(tool, surface="command", profile=options.profile), shaper.loaded_config.config.errors
+    detail = _detail(problem, tool, exit_table, table, debug=options.debug)
     if captured and detail.details is None:
         detail = detail.model_copy(update={"details": {"stdout": scrub("\n".join(clean_lines(captured)))}})
+    detail = clean_error(detail, plan)
     # Argument parsers always exit with 2, so the table decides.
     code = (None if _is_usage(problem) else _exit_code(problem)) or exit_code_for(detail, exit_table)
-    if options.as_json:
-        _write(command_envelope(None, exit_code=code, argv=(tool,), error=detail), debug=options.debug)
-        return code
-    sys.stderr.write(f"{detail.message}\n")
-    if detail.hint:
-        sys.stderr.write(f"{detail.hint}\n")
+    _print_error(command_envelope(None, exit_code=code, argv=(tool,), error=detail, **about), detail, options)
     return code
 
 
-def _detail(problem: BaseException, tool: str, exit_table: ExitTable, *, debug: bool) -> ErrorDetail:
+def _print_error(envelope: Envelope[Any], error: ErrorDetail, options: CallOptions) -> None:
+    """Print an error: the envelope for a program, and for a person the message and what to do next."""
+    if options.as_json:
+        _write(envelope, debug=options.debug)
+        return
+    hint = error.hint if error.redirect is None else f"Use: {error.redirect.command}"
+    wait = None if error.retry_after is None else f"Retry after {error.retry_after:g} s."
+    sys.stderr.write("".join(f"{line}\n" for line in (error.message, hint, wait) if line))
+
+
+def _detail(
+    problem: BaseException, tool: str, exit_table: ExitTable, table: Mapping[str, str], *, debug: bool
+) -> ErrorDetail:
     if isinstance(problem, ToolError):
         return problem.detail
     if isinstance(problem, SystemExit) and not isinstance(problem.code, int):
@@ -220,12 +246,18 @@ def _detail(problem: BaseException, tool: str, exit_table: ExitTable, *, debug: 
     if isinstance(problem, KeyboardInterrupt) or type(problem).__name__ == "Abort":
         return make_error("ABORTED", f"{tool} was stopped")
     code = _exit_code(problem)
-    return from_exception(problem, debug=debug) if code is None else from_exit_code(code, table=exit_table)
+    if code is None:
+        return from_exception(problem, table=table, debug=debug)
+    words = None  # of an exit
+    if not isinstance(problem, SystemExit) and type(problem).__name__ != "Exit":
+        words = problem.format_message() if hasattr(problem, "format_message") else message_of(problem)
+    return from_exit_code(code, words, table=exit_table)
 
 
 def _is_usage(problem: BaseException) -> bool:
+    """Return whether a command line was refused; any other of Click's exceptions is a command's own."""
     # Typer has a Click of its own inside: both are known by what they can do.
-    return hasattr(problem, "format_message") and hasattr(problem, "exit_code")
+    return all(hasattr(problem, name) for name in ("format_message", "exit_code", "ctx"))
 
 
 def _exit_code(problem: BaseException) -> int | None:
@@ -238,6 +270,8 @@ def _exit_code(problem: BaseException) -> int | None:
 
 
 def _resolved(value: Any) -> Any:
+    if hasattr(type(value), "__next__"):
+        return list(value)
     if not inspect.iscoroutine(value):
         return value
 

@@ -4,12 +4,14 @@ import io
 import json
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 import pytest
 import typer
 
+import shaping
 from shaping import Shaper, ToolError
 from shaping.apps import shape_click, shape_typer
 from shaping.apps.response import PrintedOutput
@@ -433,3 +435,113 @@ def test_a_return_type_without_a_schema_is_no_fault() -> None:
 
     (described,) = manifest_of(odd, name="x", exit_codes={})["commands"]
     assert described == {"name": "", "help": "", "arguments": [], "flags": [], "output": {}}
+
+
+class Gone(Exception):  # noqa: N818 (an application's own)
+    pass
+
+
+def failing_app() -> click.Group:
+    app = click.Group("app")
+
+    @app.command()
+    def noted() -> dict[str, bool]:
+        shaping.note(warning="--old is deprecated", request_id="req-7")
+        time.sleep(0.05)
+        return {"done": True}
+
+    @app.command()
+    def locked() -> None:
+        shaping.note(request_id="req-8")
+        time.sleep(0.05)
+        raise ToolError("RATE_LIMITED", "slow down", retry_after=5, details={"ssn": "123-45-6789", "who": "bob"})
+
+    @app.command()
+    def gone() -> None:
+        raise Gone("it went")
+
+    @app.command()
+    def boom() -> None:
+        raise click.ClickException("the disk is full")
+
+    @app.command()
+    def steps() -> Iterator[dict[str, int]]:
+        yield {"step": 1}
+        raise ToolError("CONFLICT", "step 2 is taken")
+
+    @app.command()
+    def speaks(kind: str = "failed") -> dict[str, Any]:
+        return envelopes[kind]
+
+    meta = {"duration_ms": 3, "truncated": True, "cursor": "c-2"}
+    envelopes: dict[str, dict[str, Any]] = {
+        "page": {"ok": True, "data": [1], "error": None, "warnings": ["old"], "meta": meta},
+        "failed": {
+            "ok": False,
+            "data": None,
+            "error": {"code": "TOKEN_EXPIRED", "message": "expired", "retryable": True},
+            "warnings": [],
+            "meta": {"duration_ms": 3},
+        },
+    }
+    app.commands["speaks"].params.append(click.Option(["--kind"], default="failed"))
+    config = {
+        "errors": {f"{Gone.__module__}.{Gone.__qualname__}": "NOT_FOUND"},
+        "tool_overrides": {"app *": {"private": ["ssn"]}},
+    }
+    return shape_click(app, shaper=Shaper(config), renamed={"old": "gone"})  # type: ignore[no-any-return]  # the group
+
+
+def answer_of(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+    with pytest.raises(SystemExit) as ended:
+        failing_app().main([*words, "--output", "json"])
+    return int(ended.value.code or 0), json.loads(capsys.readouterr().out)
+
+
+def test_what_a_command_notes_and_the_time_it_took_are_in_its_envelope(capsys: pytest.CaptureFixture[str]) -> None:
+    code, told = answer_of(capsys, "noted")
+    assert (code, told["warnings"], told["meta"]["request_id"]) == (0, ["--old is deprecated"], "req-7")
+    assert told["meta"]["duration_ms"] >= 50
+    _, told = answer_of(capsys, "locked")
+    assert told["meta"]["request_id"] == "req-8"
+    assert told["meta"]["duration_ms"] >= 50
+
+
+def test_the_config_holds_for_the_errors_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer_of(capsys, "locked")[1]["error"]["details"] == {"who": "bob"}
+    code, told = answer_of(capsys, "gone")
+    assert (code, told["error"]["code"], told["error"]["message"]) == (5, "NOT_FOUND", "it went")
+
+
+def test_only_a_refused_command_line_is_a_wrong_argument(capsys: pytest.CaptureFixture[str]) -> None:
+    code, told = answer_of(capsys, "boom")
+    assert (code, told["error"]["code"], told["error"]["message"]) == (1, "GENERAL_ERROR", "the disk is full")
+    assert "phase" not in told["error"]
+    code, told = answer_of(capsys, "boom", "--odd")
+    assert (code, told["error"]["code"], told["error"]["phase"]) == (3, "ARG_ERROR", "validation")
+
+
+def test_a_command_that_yields_and_then_fails_has_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    code, told = answer_of(capsys, "steps")
+    assert (code, told["ok"], told["error"]["message"]) == (6, False, "step 2 is taken")
+
+
+def test_an_envelope_that_a_command_returns_is_not_wrapped_again(capsys: pytest.CaptureFixture[str]) -> None:
+    code, told = answer_of(capsys, "speaks")
+    assert (code, told["ok"], told["data"], told["error"]["code"]) == (8, False, None, "TOKEN_EXPIRED")
+    code, told = answer_of(capsys, "speaks", "--kind", "page")
+    assert (code, told["data"], told["warnings"], told["meta"]["cursor"]) == (0, [1], ["old"], "c-2")
+
+
+def test_people_read_what_to_do_next(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["locked"], ["old", "--fields", "a"]):
+        with pytest.raises(SystemExit):
+            failing_app().main(words)
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        "slow down",
+        "Wait, then call again.",
+        "Retry after 5 s.",
+        "'app old' is now 'app gone'",
+        "Use: app gone --fields a",
+    ]
