@@ -115,7 +115,7 @@ TOP_EXAMPLES: Final[Mapping[str, Any]] = {
     "tokenizer": "cl100k_base",
     "store": {"kind": "sqlite", "ttl_seconds": 3600},
     "agent_controls": True,
-    "tools": {"delete_*": {"drop": True}, "search": {"max_description": 400, "codes": ["NOT_FOUND"]}},
+    "tools": {"delete_*": {"drop": True}, "search": {"max_description": 400}},
     "tools_changed": "announce",
     "allow_eval": True,
     "errors": {"requests.exceptions.Timeout": "TIMEOUT"},
@@ -169,10 +169,10 @@ ABOUT_CHOICES: Final = (
     "debug."
 )
 ABOUT_COMMANDS: Final = (
-    "Exit codes: 0 done, 1 the job failed or found problems, 2 the command was called wrongly, 5 there is "
-    "nothing at a ref or a path, or no config to allow; `shaping run` exits as its command does, or with 124 (ended "
-    "by --timeout), 125 (shaping itself failed), 126 (may not be run) or 127 (no such program). Every command takes "
-    "`--json`."
+    "Exit codes: 0 done, 1 the job failed or found problems, 2 the command was called wrongly (a wrong option, a "
+    "missing file), 5 nothing is kept at a ref or a path. `shaping run` exits as its command does, or with 124 "
+    "(ended by --timeout), 125 (wrong options or a fault of shaping), 126 (may not be run) or 127 (no such program); "
+    "with --cursor, as `shaping expand`. Every command takes `--json`."
 )
 ABOUT_CODES: Final = (
     "What a program can branch on. `retryable` says whether the same call may be made again, if it has no side "
@@ -194,8 +194,8 @@ ABOUT_API: Final = (
 ABOUT_CLIENTS: Final = (
     "What each client does with a tool's result, and where that is known from: measured in a run against a "
     "scripted model (`benchmarks/clients`), or read in its source or issues. `reads` is the channel that its "
-    "model sees of a result that has both; results above the limit are cut by the client, so shaping stays below "
-    "it. The file is `config/clients.json`."
+    "model sees; results above the limit are cut by the client, so shaping stays below it. The file is "
+    "`config/clients.json`."
 )
 ABOUT_REDACTION: Final = (
     "The kinds of secrets that are replaced by `[redacted:NAME]` wherever they stand; how each looks, and what "

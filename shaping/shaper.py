@@ -136,7 +136,9 @@ class Shaper(PlanChooser):
             read = _read(value, plan, call)
             cleaned = clean(read.value, read.plan, read.call)
             for warned in cleaned.warnings:
-                if warned.code in {"UNREADABLE_TEXT", "NO_SUCH_FIELD", "PRIVATE_PATH"}:
+                # Whoever gave a warning with the value knows it.
+                logged = warned.code in {"UNREADABLE_TEXT", "NO_SUCH_FIELD", "PRIVATE_PATH"}
+                if logged and warned not in call.warnings:
                     self._tell(f"{plan.tool!r}: {warned.message}")
             if cleaned.original is not None:
                 read = read._replace(value=cleaned.original)

@@ -48,7 +48,7 @@ def _name(argument: Any) -> str:
 # `module` names one that holds several commands; every other command has a module of its own name.
 _LISTED: Final = json.loads(Path(__file__).with_name("commands.json").read_bytes())
 COMMANDS: Final[Mapping[str, str]] = {name: told["help"] for name, told in _LISTED.items()}
-_REPORTS_FAILURES: Final = frozenset({"run"})  # its failures are in an envelope whether --json is given or not
+_REPORTS_FAILURES: Final = frozenset({"run"})  # its codes must not look like the command's own
 
 
 class LazyCommands(Mapping[str, Any]):
@@ -89,8 +89,8 @@ def build() -> typer.Typer:
     app = typer.Typer(
         name="shaping",
         help="Cut what tools return down to what an agent needs; the rest can be asked back.",
-        epilog="Exit codes: 0 done, 1 the job failed or found problems, 2 the command was called wrongly, 5 there is "
-        "nothing at a ref or a path; `shaping run` exits as its command does, or with 124 to 127.",
+        epilog="Exit codes: 0 done, 1 the job failed or found problems, 2 the command was called wrongly, 5 nothing is "
+        "kept at a ref or a path; `shaping run` exits as its command does, or with 124 to 127.",
         cls=LazyGroup,
         no_args_is_help=True,
         rich_markup_mode=None,

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Final
 import typer
 
 from shaping.cli.output import CONFIG, Answer, columns, quiet, reading_progress, stopped
-from shaping.errors import ToolError
 from shaping.ledger import LedgerDatabase
 from shaping.page.data import own_choices, plain, readable, sources
 from shaping.response import counted, did_you_mean, nearest
@@ -29,7 +28,8 @@ _LEAVES_OUT: Final = frozenset(
     {"prune", "exclude_null_values", "exclude_empty_arrays", "exclude_empty_objects", "max_tokens"}
 )
 ALLOWED = typer.Argument(
-    metavar="PATH", help="The config, or a directory whose configs are all allowed; without it, the one in use here."
+    metavar="PATH",
+    help="The config, or a directory: all configs below it, later ones and edits too; without it, the one in use here.",
 )
 FORGET = typer.Option("--forget", help="Take back what was allowed.")
 CHECKED = typer.Argument(
@@ -65,9 +65,11 @@ class ToolSurface(StrEnum):
 def allow(path: Annotated[Path | None, ALLOWED] = None, *, take_back: Annotated[bool, FORGET] = False) -> Answer:
     """Trust a config that lies in a project, as it is now: all of it applies. After an edit, allow it again."""
     place = path or find(None, cwd=Path.cwd(), environ=os.environ)
-    if place is None or not place.exists():
-        hint = "`shaping check` says where it looks."
-        raise ToolError("NOT_FOUND", f"there is no config {place or 'here'}", hint=hint)
+    if place is None:
+        raise stopped("there is no config here; `shaping check` says where it looks", 1, code="NOT_FOUND")
+    _need(place)
+    if not take_back and place.resolve() in {Path.home().resolve(), Path(place.resolve().anchor)}:
+        raise stopped(f"{place} is not allowed: that would be nearly every config; name a project below it")
     if place.is_file():
         load(place)
     if take_back:
@@ -83,6 +85,8 @@ def allow(path: Annotated[Path | None, ALLOWED] = None, *, take_back: Annotated[
 
 def check(path: Annotated[Path | None, CHECKED] = None, *, traffic: Annotated[Path | None, TRAFFIC] = None) -> Answer:
     """Check a config, its profiles and the SHAPING variables; exit 1 on any problem. Warnings alone exit 0."""
+    if path is not None:
+        _need(path)
     found = _loaded(path)
     checked_environment(os.environ, found.profiles)
     if problems := contract_problems(found.sources):
@@ -102,6 +106,11 @@ def check(path: Annotated[Path | None, CHECKED] = None, *, traffic: Annotated[Pa
         notes,
         [*map(str, found.warnings), *unused],
     )
+
+
+def _need(place: Path) -> None:
+    if not place.exists():
+        raise stopped(f"there is no file {place}", code="FILE_NOT_FOUND")
 
 
 def _loaded(path: Path | None) -> LoadedConfig:

@@ -72,8 +72,9 @@ def discover(
         lines.append("\nIt needs no config: this traffic suggests no rules of its own.\n")
     else:
         lines.append(f"\nThe config that this traffic suggests (response_config.json):\n\n{config}")
-    commands = install or ["shaping proxy -- YOUR SERVER'S COMMAND, in your client's list of servers"]
-    lines.append("\n  ".join(["To install:", *commands]))
+    if recordings is None:  # a proxy that records is installed
+        commands = install or ["shaping proxy -- YOUR SERVER'S COMMAND, in your client's list of servers"]
+        lines.append("\n  ".join(["To install:", *commands]))
     if "opencode" in by_client:
         lines.append(f"For opencode's servers: {_IN_OPENCODE}")
     told = {"sessions": len(read), "tools": [*map(_members, rows)], "config": config, "install": install}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from functools import partial
 from pathlib import Path
@@ -52,6 +53,10 @@ def expand(
     as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Show what an answer left out: the exact values under a path, page by page, or a command's own output."""
+    given = {"PATH": path, "--sql": sql, "--search": search, "--stdout": stdout or None, "--stderr": stderr or None}
+    asked_by = [name for name, value in given.items() if value is not None]
+    if len(asked_by) > 1:
+        raise stopped(f"{' and '.join(asked_by)} are different questions; give one of them")
     shaper = Shaper(config, expandable=True, watch=False)
     if stdout or stderr:
         _print_bytes(shaper, ref, "stdout" if stdout else "stderr")
@@ -138,6 +143,20 @@ def _read(file: str) -> Any:
     answers = [payload.data for payload in read_payloads([file])]
     parsed = [parse_to_ask(answer) if isinstance(answer, str) else None for answer in answers]
     if any(isinstance(answer, str) and found is None for answer, found in zip(answers, parsed, strict=True)):
-        raise stopped(f"{file} holds no records", 1, hint="JSON, JSON lines, CSV, XML, YAML and text tables are read.")
+        broken = next(filter(None, map(_why_no_json, answers)), None)
+        why = f" and is not valid JSON: {broken}" if broken else ""
+        hint = "JSON, JSON lines, CSV, XML, YAML and text tables are read."
+        raise stopped(f"{file} holds no records{why}", 1, hint=hint)
     values = [answer if found is None else found.value for answer, found in zip(answers, parsed, strict=True)]
     return values[0] if len(values) == 1 else values
+
+
+def _why_no_json(answer: Any) -> str:
+    """Say why a text that begins as JSON is none."""
+    if not isinstance(answer, str) or answer.lstrip()[:1] not in {"{", "["}:
+        return ""
+    try:
+        json.loads(answer)
+    except (ValueError, RecursionError) as problem:
+        return str(problem)
+    return ""

@@ -92,6 +92,8 @@ def open_ledger(named: str | None) -> Iterator[LedgerDatabase]:
     if path is None:
         hint = "Unset it, or name a file with --ledger."
         raise stopped("SHAPING_LEDGER is off, so nothing is recorded", 1, hint=hint)
+    if named is not None and not path.exists():
+        raise stopped(f"there is no ledger {path}", code="FILE_NOT_FOUND")
     try:
         yield LedgerDatabase(path)
     except LedgerError as problem:

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from secrets import token_urlsafe
@@ -24,6 +24,7 @@ from shaping.envelope import command_envelope, exit_code_for
 from shaping.errors import ErrorDetail, ToolError, from_exit_code, make_error
 from shaping.settings import ConfigError
 from shaping.settings.jsonc import suggestion_for
+from shaping.settings.sources import THE_CALL
 
 JSON = typer.Option("--json", help="Print JSON for a program: ok, data, error, warnings, meta.")
 CONFIG = typer.Option(
@@ -100,12 +101,24 @@ def stopped(message: str, exit_code: int = 2, *, code: str = "BAD_ARGUMENT", **m
 
 
 def config_failure(error: ConfigError) -> Stopped:
-    """Report an invalid config problem by problem, and return the exit to raise."""
+    """Report an invalid config, or a wrong option, problem by problem, and return the exit to raise."""
+    if options := option_problems(error):
+        return stopped(options)
     # Not the value, which may be a secret.
     told = ("file", "path", "line", "expected", "suggestion")
     problems = [{name: getattr(one, name) for name in told} | {"message": str(one)} for one in error.problems]
     hint = "Correct the config and run `shaping check`."
     return stopped(str(error), 1, code="GENERAL_ERROR", hint=hint, details={"problems": problems})
+
+
+def option_problems(error: ConfigError) -> str:
+    """Say what is wrong with options, by the names that were typed; empty for problems of a config."""
+    problems = [replace(one, path=_option(one.path)) for one in error.problems if one.file == THE_CALL]
+    return "\n".join(map(str, problems))
+
+
+def _option(path: str) -> str:
+    return f"--{path.removeprefix('$.').partition('[')[0].replace('_', '-')}"
 
 
 def check_profiles(profiles: Iterable[str], known: Collection[str]) -> None:

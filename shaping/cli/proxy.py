@@ -186,6 +186,8 @@ def servers_of(
         raise stopped("give one of: a command after --, --url, or --servers")
     if oauth and command:
         raise stopped("--oauth is for --url and --servers; a command signs in by itself")
+    if url is None and (transport is not None or header):
+        raise stopped(f"{'--header' if transport is None else '--transport'} is for --url")
     if name is not None and servers is not None:
         raise stopped("--name is for one server; those of --servers have their names there")
     if command:

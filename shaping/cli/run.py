@@ -16,10 +16,11 @@ import orjson
 import typer
 
 from shaping.cli.app import PlainCommand
-from shaping.cli.output import CONFIG, MAX_TOKENS, PROFILE, print_failure, progress, stopped
+from shaping.cli.output import CONFIG, MAX_TOKENS, PROFILE, option_problems, print_failure, progress, stopped
 from shaping.commands.process import OURS
 from shaping.commands.program import run_program
 from shaping.commands.response import render_wire
+from shaping.envelope import exit_code_for
 from shaping.errors import ToolError, from_exception, make_error
 from shaping.learning.record import Recorder
 from shaping.settings import ConfigError
@@ -87,7 +88,7 @@ def run(
 ) -> None:
     """Run a command and print its output cleaned and within a budget; the exit code is the command's own.
 
-    Other exit codes: 124 ended by --timeout, 125 shaping itself failed, 126 may not be run, 127 no such program.
+    Other exit codes: 124 ended by --timeout, 125 wrong options or our fault, 126 may not be run, 127 no such program.
     """
     options: CommandOptions = {
         "tool": tool,
@@ -99,8 +100,8 @@ def run(
         "etag": etag,
     }
     if not (command or cursor):
-        missing = stopped("there is no command to run; give one after --: shaping run -- git log")
-        raise print_failure(missing.detail, 2) if as_json else missing
+        missing = stopped("there is no command to run; give one after --: shaping run -- git log", OURS)
+        raise print_failure(missing.detail, OURS) if as_json else missing
     try:
         if cursor:
             code = _next_page(config, cursor, options)
@@ -111,7 +112,9 @@ def run(
         # Whoever reads our output has seen enough; `main` knows what to do.
         raise
     except Exception as fault:  # noqa: BLE001 (whatever it is, it must not look like the command's own exit)
-        raise own_failure(fault) from None
+        # With a cursor no command is run, so that these codes are ours.
+        code = exit_code_for(fault.detail, "posix") if cursor and isinstance(fault, ToolError) else OURS
+        raise own_failure(fault, code, as_json=options["dialect"] == "invariant") from None
     raise typer.Exit(code)
 
 
@@ -139,14 +142,17 @@ def _next_page(config: Path | None, cursor: str, options: CommandOptions) -> int
     return 0
 
 
-def own_failure(fault: Exception) -> typer.Exit:
-    """Report a failure of shaping itself, which must not look like the command's."""
+def own_failure(fault: Exception, code: int = OURS, *, as_json: bool = False) -> typer.Exit:
+    """Report wrong options, a wrong config or a failure of shaping itself; none may look like the command's."""
+    who = "shaping run"
     if isinstance(fault, ConfigError):
-        detail = make_error("BAD_ARGUMENT", str(fault), hint="Correct the config or the options.", phase="validation")
+        said = option_problems(fault) or str(fault)
+        detail = make_error("BAD_ARGUMENT", said, hint="Correct the config or the options.", phase="validation")
     elif isinstance(fault, ToolError):
         detail = fault.detail
     else:
         logging.getLogger("shaping").debug("shaping run failed", exc_info=fault)
         detail = from_exception(fault)
-    typer.echo(f"shaping itself failed: {detail.message}", err=True)
-    return print_failure(detail, OURS)
+        who = "shaping itself failed"
+    typer.echo(f"{who}: {detail.message}", err=True)
+    return print_failure(detail, code) if as_json else typer.Exit(code)

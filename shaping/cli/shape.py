@@ -20,7 +20,7 @@ from shaping.parsers.json import read_json
 from shaping.present import Presented
 from shaping.present.notices import missing, noise_notice
 from shaping.response import Warned, counted
-from shaping.settings import ConfigError, Overrides, Plan, Surface
+from shaping.settings import Overrides, Plan, Surface
 from shaping.tokens import Tokens
 
 # Problems of the config or the call were logged when it was read.
@@ -60,7 +60,7 @@ def shape(
     shaper.keeper("command")  # decides the store: the user's own, where `shaping expand` looks
     kept = tuple(path.strip() for path in fields.split(",")) if fields else None
     check_profiles([profile] if profile else [], shaper.loaded_config.profiles)
-    _readable_paths(kept, shaper)
+    shaper.loaded_config.plan("", request=Overrides(fields=kept))  # refuses paths that cannot be read
     raw = read_bytes(file)
     if not is_text(raw):
         raise stopped(f"{_name(file)} holds {len(raw):,} bytes that are not UTF-8 text")
@@ -198,11 +198,3 @@ def _mcp_result(raw: bytes, file: str) -> dict[str, Any]:
 
 def _name(file: str) -> str:
     return "standard input" if file == "-" else file
-
-
-def _readable_paths(kept: tuple[str, ...] | None, shaper: Shaper) -> None:
-    """Refuse paths that cannot be read, instead of shaping without them."""
-    try:
-        shaper.loaded_config.plan("", request=Overrides(fields=kept))
-    except ConfigError as problem:
-        raise stopped(str(problem)) from None

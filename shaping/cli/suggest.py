@@ -51,6 +51,7 @@ def suggest(
     except TrafficError as problem:
         raise stopped(str(problem), 1, code="FILE_NOT_FOUND") from None
     chosen = suggested(found, config=config, target=_share(target), workers=workers)
+    none = [] if any(one.rules for one in chosen) else ["this traffic suggests no rules of its own"]
     for line in () if as_json else _fields(chosen):
         typer.echo(line, err=True)
     if interactive:
@@ -58,7 +59,7 @@ def suggest(
     written = with_suggestions(text, chosen)
     if output is not None:
         _write(output, written, Baseline.of(found))
-    notes = [*_table(chosen, _share(target)), *([f"wrote {output}"] if output is not None else [])]
+    notes = [*none, *_table(chosen, _share(target)), *([f"wrote {output}"] if output is not None else [])]
     lines = [written.removesuffix("\n")] if output is None else []
     return Answer({"config": written, "tools": [_row(one) for one in chosen]}, lines, notes)
 

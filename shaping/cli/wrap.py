@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -81,13 +82,11 @@ def wrap(
     quiet_logs()
     _check_profile(profile, config)
     files = _files(file, client)
-    if client is not None:
-        files = _own_files(client, files)
     _check_skipped(skip or [], files)
     passed = [*(["--profile", profile] if profile else []), *(["--config", str(config.resolve())] if config else [])]
     wrapping = WrapOptions(options=passed, skip=skip or (), oauth=oauth)
     if not dry_run and not offline:
-        tried = (lambda _: None) if no_test else _once(why_it_fails)
+        tried = (lambda _: None) if no_test else _once(_why_it_fails)
         wrapping = replace(wrapping, asks_credentials=asks_credentials, why_it_fails=tried)
     untried = [path for path in files if path != file and is_shared(path)]
 
@@ -107,6 +106,12 @@ def wrap(
     failed = any(reason.startswith(FAILS) for result in results for _, reason in result.left)
     changed, empty = (any(result.changed for result in results), not any(result.left for result in results))
     return Answer(_data(results), exit_code=1 if (failed or empty) and not changed else 0)
+
+
+def _why_it_fails(entry: Mapping[str, Any]) -> str | None:
+    named = dict(pairwise(entry["args"])).get("--name", "a server")
+    _say(f"starting {named} once behind the proxy to test it (--no-test skips this)")
+    return why_it_fails(entry)
 
 
 def _once(ask: Callable[[Mapping[str, Any]], str | None]) -> Callable[[Mapping[str, Any]], str | None]:
@@ -139,14 +144,15 @@ def _files(file: Path | None, client: str | None, command: str = "wrap") -> list
     if not files:
         where = f"in your own files of {client}, nor in {Path.cwd()}" if file is None else f"in {file}"
         raise stopped(f"no file with MCP servers was found {where}", code="NOT_FOUND")
-    return files
+    return files if client is None else _own_files(client, files, command)
 
 
-def _own_files(client: str, files: list[Path]) -> list[Path]:
-    """Leave out what lies in a repository: others may share the file, so whoever wants it wrapped names it."""
+def _own_files(client: str, files: list[Path], command: str) -> list[Path]:
+    """Leave out what lies in a repository: others may share the file, so whoever wants it changed names it."""
     shared = [path for path in files if is_shared(path)]
+    typed = f"shaping {command}"
     named = [
-        f"{path} is a repository's, and others may share it; to wrap it, type: shaping wrap {shlex.quote(str(path))}"
+        f"{path} is a repository's, and others may share it; to {command} it, type: {typed} {shlex.quote(str(path))}"
         for path in shared
     ]
     if shared == files:

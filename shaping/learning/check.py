@@ -92,7 +92,8 @@ def _why_unanswered(config: LoadedConfig, tool: str, contract: AnswerContract) -
             else not {*names(path)[-1:]}.isdisjoint(words(contract.jmespath or ""))
         ):
             return f"{path} is private, so no model reads it and no recording has it"
-    return f"no recorded answer of this tool has anything at {_place(contract)}"
+    has = "is a text that matches" if contract.pattern else "has anything at"
+    return f"no recorded answer of this tool {has} {_place(contract)}"
 
 
 def check_call(shaper: Shaper, call: ToolCall) -> ContractReport:

@@ -337,7 +337,7 @@ class Upstream:
     def _note(self, detail: ErrorDetail) -> None:
         """Remember why the server cannot be used, and log it unless it is what was logged last."""
         self.failure = detail
-        line = outage.told(detail).replace("\n  ", " | ").replace("\n", ". ")
+        line = outage.told(detail).replace(":\n  ", ": ").replace("\n  ", " | ").replace("\n", ". ")
         if line != self._logged:
             self._logged = line
             if self._receiver is not None:

@@ -53,7 +53,8 @@ def find(config: str | os.PathLike[str] | None, *, cwd: Path, environ: Mapping[s
     if os.path.isfile(place):  # noqa: PTH113 (the method of a path raises where a directory may not be looked at)
         return place
     says = "is not a file" if is_present(place) else "does not exist"
-    raise ConfigError([ConfigProblem(str(place), asked_by, None, str(place), "a config file", says=says)])
+    says = f"names {place}, which {says}" if asked_by.startswith("$") else says
+    raise ConfigError([ConfigProblem(str(place), asked_by.strip("$"), None, str(place), "a config file", says=says)])
 
 
 def config_places(config: str | os.PathLike[str] | None, *, cwd: Path, environ: Mapping[str, str]) -> tuple[Path, ...]:

@@ -119,7 +119,9 @@ class Database:
             raise _refused()
         if not self.tables:
             raise ToolError(
-                "BAD_ARGUMENT", "there is no list of records in this answer to query", hint="Ask by a path, or search."
+                "BAD_ARGUMENT",
+                "there is no list of records in this answer to query",
+                hint="Ask by a path, or search for a text in it.",
             )
         self._deadline = time.monotonic() + seconds
         self._connection.set_progress_handler(lambda: time.monotonic() > self._deadline, _STEPS)

@@ -42,4 +42,12 @@ def test_a_directory_is_allowed_with_all_that_is_below_it(shaping: Any) -> None:
 
 def test_what_is_not_there_cannot_be_allowed(shaping: Any) -> None:
     missing = shaping("allow", "elsewhere.json")
-    assert (missing.returncode, missing.stderr.splitlines()[0]) == (5, "there is no config elsewhere.json")
+    assert (missing.returncode, missing.stderr.splitlines()[0]) == (2, "there is no file elsewhere.json")
+
+
+def test_the_root_and_the_home_directory_cannot_be_allowed(shaping: Any) -> None:
+    for place in ("/", str(Path.home())):
+        done = shaping("allow", place)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "name a project below it" in done.stderr
+    assert shaping("allow", "--forget", "/").returncode == 0

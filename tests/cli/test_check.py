@@ -78,11 +78,11 @@ def test_without_a_config_the_bundled_one_applies() -> None:
     assert f" in {Path.cwd()}; " in result.stderr
 
 
-def test_a_file_that_is_not_there_exits_1(project: Path) -> None:
+def test_a_file_that_is_not_there_exits_2(project: Path) -> None:
     result = run("missing.json")
     assert (result.exit_code, result.stderr) == (
-        1,
-        "missing.json has 1 problem:\n  config does not exist; expected a config file.\n",
+        2,
+        "there is no file missing.json\n",
     )
 
 

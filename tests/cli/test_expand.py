@@ -181,3 +181,9 @@ def test_a_budget_holds_for_rows_and_hits_too() -> None:
         done = shaping(*words, "SELECT * FROM items LIMIT 900", "--max-tokens", "120")
         assert tokens.exact(done.stdout) <= 120
         assert "of 900 shown" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["a", "--sql", "SELECT 1"], ["a", "--search", "x"], ["--sql", "schema", "--stdout"]])
+def test_two_questions_at_once_are_refused(words: list[str]) -> None:
+    done = shaping("expand", "r_any", *words)
+    assert (done.exit_code, "are different questions; give one of them" in done.stderr) == (2, True)

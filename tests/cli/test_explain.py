@@ -177,12 +177,6 @@ def test_a_config_with_problems_exits_1() -> None:
     assert result.stderr.startswith("response_config.json has 1 problem:\n")
 
 
-def test_a_profile_that_is_not_there_exits_1() -> None:
-    result = run("--tool", "search", "--profile", "minimla")
-    assert result.exit_code == 1
-    assert "Did you mean 'minimal'?" in result.stderr
-
-
 def test_a_call_without_a_tool_exits_2() -> None:
     assert run().exit_code == 2
 
@@ -208,3 +202,9 @@ def test_lines_that_wait_for_permission_are_named(project: Path, monkeypatch: py
     assert json.loads(run("--tool", "search", "--json").stdout)["warnings"] == [waits]
     RUNNER.invoke(build(), ["allow"])
     assert "does not apply" not in run("--tool", "search").stdout
+
+
+def test_a_profile_that_is_not_there_is_a_wrong_option() -> None:
+    result = run("--tool", "search", "--profile", "minimla")
+    said = "--profile is 'minimla'; expected debug, minimal or standard. Did you mean 'minimal'?\n"
+    assert (result.exit_code, result.stderr) == (2, said)

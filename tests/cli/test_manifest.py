@@ -29,7 +29,7 @@ def test_every_command_is_listed_with_its_flags_and_its_output() -> None:
     # Only the proxy has nothing to say to a program unless it fails.
     assert [name for name, command in commands.items() if command["output"] == {"type": "null"}] == ["proxy"]
     assert [name for name in commands if "--json" not in str(commands[name]["flags"])] == []
-    assert found["exit_codes"]["125"] == "run: shaping itself failed"
+    assert found["exit_codes"]["125"] == "run: wrong options, or a fault of shaping"
 
 
 def test_the_same_manifest_again_is_not_modified() -> None:

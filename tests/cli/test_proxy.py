@@ -38,6 +38,8 @@ def run(*arguments: str) -> Result:
             "--url: 'Bearer' begins no header; expected 'Name: value'",
         ),
         (["--url", "env:NO_SUCH_URL"], "--url: the variable 'NO_SUCH_URL' is not set; expected an address in it"),
+        (["--transport", "http", "--", "y"], "--transport is for --url"),
+        (["--header", "a: b", "--", "y"], "--header is for --url"),
         (["--oauth", "--", "y"], "--oauth is for --url and --servers; a command signs in by itself"),
         (["--http", "localhost", "--", "y"], "'localhost' is not an address; expected HOST:PORT"),
         (["--http", "99999999", "--", "y"], "99999999 is not a port; expected 1 to 65535"),

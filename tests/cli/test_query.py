@@ -93,3 +93,9 @@ def test_a_sum_over_text_is_told_where_no_program_trips_over_it(tmp_path: Path) 
     done = run(str(tmp_path / "sales.csv"), "SELECT sum(amount) AS s FROM items")
     assert done.stdout == '[{"s":31.0}]\n'
     assert done.stderr.count("amount holds text in 2 of 3 rows, as '1,200.50'") == 1
+
+
+def test_broken_json_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "broken.json").write_text('{"a": [1, 2')
+    done = run(str(tmp_path / "broken.json"), "SELECT 1")
+    assert (done.exit_code, "is not valid JSON: Expecting ',' delimiter: line 1 column 12" in done.stderr) == (1, True)

@@ -104,15 +104,26 @@ def test_a_timeout_exits_124_and_a_missing_program_127() -> None:
 @pytest.mark.parametrize(
     "words", [["--nonsense", "--", "true"], ["--timeout", "x", "--", "true"], ["--profile", "nope", "--", "true"],
               ["--dialect", "nope", "--", "true"], ["--config", "nowhere.json", "--", "true"],
-              ["--cursor", "r_forged:x", "--", "true"], ["--fields", "a[", "--", "true"]],
+              ["--fields", "a[", "--", "true"]],
 )  # fmt: skip
-def test_our_own_failure_exits_125_and_says_so(words: list[str]) -> None:
+def test_wrong_options_exit_125_and_are_named_as_they_were_typed(words: list[str]) -> None:
     done = shaping("run", *words)
-    assert done.returncode == 125
-    assert done.stderr
-    if done.stdout:
-        assert json.loads(done.stdout)["ok"] is False
-        assert b"shaping itself failed" in done.stderr
+    assert (done.returncode, done.stdout) == (125, b"")
+    assert words[0].encode() in done.stderr
+    assert b"itself failed" not in done.stderr
+
+
+def test_a_wrong_option_is_told_to_a_program_that_asked_for_json() -> None:
+    for words in (["--json", "--profile", "nope"], ["--dialect", "invariant", "--fields", "a["]):
+        done = shaping("run", *words, "--", "true")
+        told = json.loads(done.stdout)
+        assert (done.returncode, told["ok"], told["error"]["code"]) == (125, False, "ARG_ERROR")
+
+
+def test_a_cursor_whose_answer_is_gone_exits_as_expand_does() -> None:
+    done = shaping("run", "--cursor", "r_forged:x")
+    assert (done.returncode, done.stdout) == (5, b"")
+    assert done.returncode == shaping("expand", "r_forged").returncode == shaping("query", "r_forged").returncode
 
 
 def test_without_a_dialect_the_output_is_plain_text() -> None:
@@ -270,7 +281,8 @@ def test_a_fault_of_ours_is_no_exit_code_of_the_commands(monkeypatch: pytest.Mon
     monkeypatch.chdir(gone)
     gone.rmdir()
     done = shaping("run", "--", "true")
-    assert (done.returncode, json.loads(done.stdout)["ok"]) == (125, False)
+    assert (done.returncode, done.stdout) == (125, b"")
+    assert done.stderr.startswith(b"shaping itself failed: ")
 
 
 class Terminal(io.StringIO):
@@ -323,7 +335,7 @@ def test_a_cursor_needs_no_command_and_neither_is_a_wrong_call() -> None:
     page = json.loads(shaping("run", "--json", "--cursor", cursor, "--max-tokens", "150").stdout)
     assert (page["ok"], page["meta"]["cursor"] != cursor) == (True, True)
     done = shaping("run")
-    assert (done.returncode, done.stdout) == (2, b"")
+    assert (done.returncode, done.stdout) == (125, b"")
     assert done.stderr == b"there is no command to run; give one after --: shaping run -- git log\n"
 
 

@@ -214,7 +214,7 @@ def test_paths_that_cannot_be_read_are_a_wrong_call() -> None:
     done = shaping("raw.json", "--fields", "items[")
     assert done.exit_code == 2
     assert done.stdout == ""
-    assert "$.fields[0] is 'items['" in done.stderr
+    assert "--fields is 'items['" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -255,10 +255,8 @@ def test_a_budget_is_for_what_is_printed_and_is_used_up(options: tuple[str, ...]
 
 def test_fields_that_are_not_there_are_warned_of_with_the_nearest_names() -> None:
     done = shaping("--fields", "titel,id", stdin=json.dumps(ROWS))
-    assert (done.exit_code, "warning: NO_SUCH_FIELD: nothing at titel; did you mean title?\n" in done.stderr) == (
-        0,
-        True,
-    )
+    assert "warning: NO_SUCH_FIELD: nothing at titel; did you mean title?\n" in done.stderr
+    assert (done.exit_code, done.stderr.count("nothing at titel")) == (0, 1)
     told = json.loads(shaping("--fields", "zzz", "--json", stdin=json.dumps(ROWS)).stdout)
     assert told["warnings"] == ["NO_SUCH_FIELD: nothing at zzz; there is: id, title, state"]
     assert "warning" not in shaping("--fields", "id", stdin=json.dumps(ROWS)).stderr

@@ -90,7 +90,8 @@ def test_a_command_whose_output_stays_is_entered_as_one_that_saved_nothing(tmp_p
 
 
 def test_an_empty_ledger_says_what_fills_it(tmp_path: Path) -> None:
-    assert "has no calls, or none in the time of --since" in run("--ledger", str(tmp_path / "none.sqlite"))
+    LedgerDatabase(tmp_path / "empty.sqlite").add([])
+    assert "has no calls, or none in the time of --since" in run("--ledger", str(tmp_path / "empty.sqlite"))
 
 
 @pytest.mark.parametrize(
@@ -156,3 +157,9 @@ def test_what_shows_the_ledger_says_that_it_is_off(command: str, monkeypatch: py
     monkeypatch.setenv("SHAPING_LEDGER", "off")
     done = CliRunner().invoke(build(), [command])
     assert (done.exit_code, "SHAPING_LEDGER is off" in done.output) == (1, True)
+
+
+@pytest.mark.parametrize("command", ["stats", "last", "report"])
+def test_a_ledger_that_is_not_there_is_not_an_empty_one(command: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(build(), [command, "--ledger", str(tmp_path / "none.sqlite")])
+    assert (done.exit_code, done.stderr) == (2, f"there is no ledger {tmp_path / 'none.sqlite'}\n")

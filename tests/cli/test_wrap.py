@@ -340,6 +340,7 @@ def test_a_server_that_does_not_work_behind_the_proxy_is_left_with_the_reason(fi
     listed = {name: {"command": words[0], "args": words[1:]} for name, words in (("good", server), ("bad", broken))}
     file.write_text(json.dumps({"mcpServers": listed}))
     said = run("wrap", str(file), test=True).stderr
+    assert said.startswith("starting good once behind the proxy")
     assert "wrapped: good" in said
     assert re.search(
         r"not wrapped: bad in .*: it does not work behind the proxy: .*no license.*; --no-test wraps", said
@@ -378,7 +379,11 @@ def test_a_clients_name_stands_for_the_users_own_files_and_names_those_of_a_repo
     assert (both.exit_code, b"proxy" in own.read_bytes(), file.read_bytes()) == (0, True, ORIGINAL)
     undone = run("unwrap", "--client", "claude-code").stderr
     assert f"unwrapped: a in {own}\n" in undone
-    assert f"not unwrapped: a in {file}: it has no proxy\n" in undone
+    assert f"to unwrap it, type: shaping unwrap {file}\n" in undone
+    own.unlink()
+    assert run("wrap", str(file), "--program", "shaping").exit_code == 0
+    alone = run("unwrap", "--client", "claude-code")
+    assert (alone.exit_code, "proxy" in file.read_text()) == (2, True)
 
 
 def test_commands_of_a_repositorys_file_run_only_where_the_file_is_named(

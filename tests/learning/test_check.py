@@ -110,8 +110,10 @@ def test_a_pattern_asks_of_the_text_that_a_model_reads(tmp_path: Path) -> None:
 def test_a_contract_that_no_call_can_answer_does_not_pass(tmp_path: Path) -> None:
     traffic = record(tmp_path / "traffic", 1)
     answers = [{"question": "Who?", "path": "orders[].buyer.name"}, {"question": "What?", "path": "orders[].naem"}]
+    answers.append({"question": "Which?", "pattern": "order: (.*)"})
     done = check(config_with(tmp_path, {"answers": answers}), traffic)
     assert done.returncode == 1
+    assert "'Which?': no recorded answer of this tool is a text that matches order: (.*)" in done.stderr
     assert (
         "not answered: shop/list: 'What?': no recorded answer of this tool has anything at orders[].naem" in done.stderr
     )

@@ -69,6 +69,7 @@ def test_a_folder_of_recordings_is_read_too(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "hub/list" in done.stdout
     assert "recordings: 3 sessions, 6 calls" in done.stdout
+    assert "To install" not in done.stdout
 
 
 @pytest.mark.parametrize(("records", "sampled"), [(1_000, False), (25_000, True)])

@@ -282,3 +282,11 @@ def test_a_folder_without_recordings_says_how_to_make_some(tmp_path: Path) -> No
 
 def _calls(folder: Path) -> list[ToolCall]:
     return [one for piece in pieces(folder) for one in read_piece(piece) if isinstance(one, ToolCall)]
+
+
+def test_where_no_rule_is_found_the_command_says_so(tmp_path: Path) -> None:
+    recorder, plan = Recorder(tmp_path), Shaper({}).plan("hub/one", surface="mcp")
+    recorder.record(plan, {"content": [{"type": "text", "text": '{"id": 1}'}]}, arguments={}, server="hub", session="s")
+    recorder.close()
+    done = CliRunner().invoke(build(), ["suggest", str(tmp_path)])
+    assert "this traffic suggests no rules of its own\n" in done.stderr

@@ -57,7 +57,7 @@ def test_without_a_repository_all_parents_are_looked_at(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("config", "environ", "asked_by"),
-    [("missing.json", {}, "config"), (None, {"SHAPING_CONFIG": "missing.json"}, "$SHAPING_CONFIG")],
+    [("missing.json", {}, "config"), (None, {"SHAPING_CONFIG": "missing.json"}, "SHAPING_CONFIG")],
 )
 def test_a_file_that_was_asked_for_by_name_must_exist(
     tmp_path: Path, config: str | None, environ: dict[str, str], asked_by: str
