@@ -1,4 +1,4 @@
-"""How long our HTTP servers wait for requests."""
+"""How Uvicorn runs each of our HTTP servers, and how long they wait for requests."""
 
 from __future__ import annotations
 
@@ -56,3 +56,12 @@ class TimedProtocol(H11Protocol):
         if cycle is not None and not cycle.response_started:
             self.transport.write(_TOO_SLOW)
         self.transport.close()
+
+
+LIMITS: dict[str, Any] = {
+    "access_log": False,
+    "log_level": "warning",
+    "http": TimedProtocol,
+    "ws": "none",
+    "limit_concurrency": 1024,
+}
