@@ -16,7 +16,7 @@ from shaping.mcp.parts import TEXT_MEMBERS, binary_members, is_text, read_data
 from shaping.parsers.json import write_json
 from shaping.paths import FieldPlan, compile_fields
 from shaping.redaction import redact, scrub
-from shaping.redaction.contexts import open_from
+from shaping.redaction.credentials import open_from
 from shaping.redaction.redact import rules_for
 
 if TYPE_CHECKING:

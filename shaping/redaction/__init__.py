@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from shaping.redaction.contexts import open_from
+from shaping.redaction.credentials import open_from
 from shaping.redaction.redact import Hit, redact, redact_json, redact_text, scrub
 from shaping.redaction.text import assigned, secrets
 

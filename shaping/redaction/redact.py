@@ -13,8 +13,7 @@ from shaping.paths.grammar import Deep, Each, Trail, parse, write_trail
 from shaping.paths.rules import below
 from shaping.paths.selection import Rest, after_index
 from shaping.paths.spelling import is_escaped, visible_text
-from shaping.redaction.contexts import continuation, open_from
-from shaping.redaction.credentials import BY_NAME, CREDENTIALS
+from shaping.redaction.credentials import BY_NAME, CREDENTIALS, continuation, open_from
 from shaping.redaction.engine import NO_RULES, SHORT, Rule, Ruleset, Span, Test, has_one, lower_parts, mark
 from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
 from shaping.redaction.text import QUADS, assigned, candidates, hides, normal_name, replace, secrets

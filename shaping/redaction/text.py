@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from shaping.paths.spelling import BLANKS, ESCAPE, INVISIBLE, OF_HTML, OF_URL, is_escaped, unescaped
-from shaping.redaction.contexts import BARE, pages
-from shaping.redaction.credentials import CREDENTIALS, GENERIC
+from shaping.redaction.credentials import BARE, CREDENTIALS, GENERIC, pages
 from shaping.redaction.engine import NO_RULES, Rule, Ruleset, Span, encodable, has_one, mark, unbase64
 from shaping.redaction.names import assignments
 
