@@ -26,6 +26,7 @@ from shaping.ledger.prices import Price, PriceError, load_prices
 from shaping.ledger.texts import REASONS, CallTexts, find_texts, marked_lines
 from shaping.page.data import PageSource, ShownCall
 from shaping.page.html import GONE, calls_document, document
+from shaping.proxy import LIMITS
 from shaping.response import counted
 from shaping.settings import load
 from shaping.settings.files import ledger_path, write_file
@@ -357,7 +358,6 @@ def ui(
         import uvicorn  # noqa: PLC0415 (an extra)
 
         from shaping.page.app import page_app  # noqa: PLC0415 (an extra)
-        from shaping.proxy.http_protocol import LIMITS  # noqa: PLC0415 (an extra)
     except ImportError:
         raise stopped('the page needs an extra: pip install "shaping[http]"', code="DEPENDENCY_UNAVAILABLE") from None
     price = price_of(model, prices)

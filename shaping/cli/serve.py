@@ -15,6 +15,7 @@ from shaping.learning.record import Recorder
 from shaping.operations.openapi import Auth, DocumentError, HttpConfig, from_openapi_file, from_openapi_url
 from shaping.operations.registry import RegistrationError, Registry, scan
 from shaping.operations.spec import OperationFilter, Spec, TooManyError, listing_tokens, select_operations
+from shaping.proxy import LIMITS
 from shaping.response import counted
 from shaping.shaper import Shaper
 
@@ -197,8 +198,6 @@ def _serve_mcp(
     if place is None:
         server.run("stdio", show_banner=False)
         return
-    from shaping.proxy.http_protocol import LIMITS  # noqa: PLC0415 (an extra)
-
     host, port = place
     options: dict[str, Any] = {
         "host": host,
@@ -215,7 +214,6 @@ def _serve_api(registry: Registry, specs: list[Spec], place: tuple[str, int], *,
     import uvicorn  # noqa: PLC0415 (an extra)
 
     from shaping.operations.http_server import http_app  # noqa: PLC0415 (an extra)
-    from shaping.proxy.http_protocol import LIMITS  # noqa: PLC0415 (an extra)
 
     host, port = place
     changing = any(spec.state_changing or spec.operation_type == "eval" for spec in specs)

@@ -24,7 +24,7 @@ from shaping.envelope import Envelope, local_envelope
 from shaping.errors import ToolError, from_exception, nearest
 from shaping.operations.execute import Identity, IdentityResult, resolve_identity
 from shaping.operations.spec import Spec, tool_definition
-from shaping.proxy.http_access import HostGuard
+from shaping.proxy.http_limits import HostGuard
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Sequence

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from shaping.ledger import LedgerDatabase, LedgerError
 from shaping.page.data import PageSource
 from shaping.page.html import content_policy, document
-from shaping.proxy.http_access import HostGuard
+from shaping.proxy.http_limits import HostGuard
 from shaping.settings.files import ledger_path
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from shaping.proxy import http_protocol, http_server
+from shaping.proxy import http_limits, http_server
 from shaping.proxy.child import command_server
 from shaping.proxy.http_server import serve_http
 from shaping.proxy.serving import Loading, Options
@@ -126,7 +126,7 @@ async def test_sessions_are_bounded_and_an_idle_one_makes_room(monkeypatch: pyte
 
 @pytest.mark.parametrize("sent", [b"", b"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\nx: ", b"GET /metrics HTTP/1.1\r\n"])
 async def test_a_connection_that_sends_no_whole_head_is_closed(monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
-    monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.1)
+    monkeypatch.setattr(http_limits, "HEAD_SECONDS", 0.1)
     async with serving(RECORDS) as url:
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
         writer.write(sent)
@@ -135,7 +135,7 @@ async def test_a_connection_that_sends_no_whole_head_is_closed(monkeypatch: pyte
 
 
 async def test_a_second_head_on_a_connection_is_waited_for_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_protocol, "HEAD_SECONDS", 0.5)
+    monkeypatch.setattr(http_limits, "HEAD_SECONDS", 0.5)
     async with serving(RECORDS) as url:
         host = url.removeprefix("http://")
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
@@ -147,7 +147,7 @@ async def test_a_second_head_on_a_connection_is_waited_for_as_long(monkeypatch: 
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_protocol, "BODY_SECONDS", 0.1)
+    monkeypatch.setattr(http_limits, "BODY_SECONDS", 0.1)
     async with serving(RECORDS) as url:
         host = url.removeprefix("http://")
         reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
@@ -159,7 +159,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.M
 
 # The same programs as `shaping serve` and `shaping ui`, with less patience.
 IMPATIENT = (
-    "import sys; from shaping.proxy import http_protocol as limits; limits.HEAD_SECONDS = limits.BODY_SECONDS = 0.5; "
+    "import sys; from shaping.proxy import http_limits as limits; limits.HEAD_SECONDS = limits.BODY_SECONDS = 0.5; "
     "from shaping.__main__ import main; sys.argv[0] = 'shaping'; main()"
 )
 POST = b"POST /operations/x HTTP/1.1\r\nhost: HOST\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{"
