@@ -13,7 +13,7 @@ import orjson
 from benchmarks.placements import CONFIG, CONTENT, NUMBER, TOOL, place
 from shaping import Shaper, ToolError, shape
 from shaping.cleaning import fail_safe
-from shaping.commands.command import invocation_of, plan_for, run_command
+from shaping.commands import invocation_of, plan_for, run_command
 from shaping.integrations import ToolResults
 from shaping.mcp.redaction import MessageRedaction, unshaped_result
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from benchmarks.placements import Placement
-    from shaping.commands.command import CommandOptions
+    from shaping.commands import CommandOptions
 
 PROFILES = ("minimal", "standard", "debug")
 CLIENTS = ("claude-code", "claude-desktop", "codex", "gemini-cli", "unknown")

@@ -27,7 +27,7 @@ from shaping.settings import ConfigError
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
-    from shaping.commands.command import CommandOptions
+    from shaping.commands import CommandOptions
     from shaping.envelope import Dialect
     from shaping.response import Shaped
 

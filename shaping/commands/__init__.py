@@ -1,5 +1,317 @@
-"""Commands as tools: run without a shell, recognised, cleaned, cut to a budget, and kept to be asked for."""
+"""A command as a tool: named by its first words, run, and shaped in what it printed."""
 
-from shaping.commands.command import command
+from __future__ import annotations
 
-__all__ = ["command"]
+import os
+import re
+import threading
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
+
+from shaping.budget.lines import Rules
+from shaping.commands.output import (
+    COMMAND_FORMATS,
+    LEFT_OPEN,
+    Capture,
+    CleanedOutputs,
+    CommandResponse,
+    Finished,
+    Invocation,
+    OutputStream,
+    within_tokens,
+)
+from shaping.commands.process import NotStartedError, Sink, run_process
+from shaping.parsers import Parsed, parse
+from shaping.settings import Overrides, Plan
+from shaping.settings.context import PlanChooser
+from shaping.settings.resolve import ranked
+from shaping.settings.sources import presets_for
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from os import PathLike
+
+    from shaping.envelope import Envelope
+    from shaping.shaper import Shaper
+
+
+_FACTS: Final = 100  # tokens of the line of facts, at most
+_WORD = re.compile(r"[a-z][a-z0-9:_-]*")
+_VERSIONED = re.compile(r"(python|pip|node|ruby|perl|php|clang|gcc|go)[\d.]+")
+_DEEPEST: Final = 4
+# How many words name what these programs do; of any other program the first word does.
+_DEPTHS: Mapping[str, int] = {
+    **dict.fromkeys(("kubectl", "docker", "podman", "gh", "glab", "aws", "gcloud", "az", "oc"), 3),
+    **dict.fromkeys(
+        ("git", "cargo", "npm", "pnpm", "yarn", "pip", "uv", "poetry", "go", "ruff", "helm", "terraform", "systemctl",
+         "apt", "apt-get", "brew", "conda", "dotnet", "rustup", "hg", "svn", "jj", "shaping", "make"), 2,
+    ),
+}  # fmt: skip
+# Options of these programs that stand before the subcommand and take the next word.
+_TAKES_WORD: Mapping[str, frozenset[str]] = {
+    "git": frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"}),
+    "kubectl": frozenset({"-n", "--namespace", "--context", "--kubeconfig", "-s", "--server"}),
+    "docker": frozenset({"-H", "--host", "--context", "--config", "-l", "--log-level"}),
+    "npm": frozenset({"--prefix", "-w", "--workspace"}),
+    "cargo": frozenset({"--config", "--color", "-Z", "-C"}),
+}
+# Programs that only start another one: what runs is what comes after these words.
+_STARTERS: tuple[tuple[str, ...], ...] = (
+    ("python", "-m"), ("npx",), ("uvx",), ("pipx", "run"), ("uv", "run"), ("poetry", "run"), ("pdm", "run"),
+    ("npm", "exec"), ("pnpm", "exec"), ("yarn", "exec"), ("bundle", "exec"), ("env",), ("nice",), ("time",),
+)  # fmt: skip
+
+
+class CommandOptions(TypedDict, total=False):
+    """The options of a call besides the words of the command."""
+
+    tool: str | None
+    profile: str | None
+    fields: Sequence[str] | None
+    max_tokens: int | None
+    dialect: Any
+    timeout: float | None
+    etag: str | None
+    cwd: str | PathLike[str] | None
+    env: Mapping[str, str] | None
+    stdin: bytes | None
+
+
+async def command(
+    argv: Sequence[str], *, shaper: Shaper | None = None, **options: Unpack[CommandOptions]
+) -> Envelope[Any]:
+    """Run a command without a shell and return its envelope; a cancelled call ends its whole process group."""
+    import asyncio  # noqa: PLC0415 (takes 40 ms to import, and shaping run does without)
+
+    stop = threading.Event()
+    running = asyncio.create_task(asyncio.to_thread(_answered, tuple(argv), shaper, options, stop))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.wait([running])
+        raise
+
+
+def plan_for(source: PlanChooser, argv: Sequence[str], options: CommandOptions, *, strict: bool = False) -> Plan:
+    """Return the plan for a command's output; `strict` raises ConfigError for options that cannot be met."""
+    fields = options.get("fields")
+    request = Overrides(
+        fields=(fields,) if isinstance(fields, str) else None if fields is None else tuple(fields),
+        max_tokens=options.get("max_tokens"),
+        dialect=options.get("dialect"),
+    )
+    tool = options.get("tool") or tool_name(argv, _named(source, argv))
+    choices: dict[str, Any] = {
+        "surface": "command",
+        "profile": options.get("profile"),
+        "request": None if request == Overrides() else request,
+    }
+    if strict:
+        source.loaded_config.plan(tool, **choices)
+    return source.plan(tool, **choices)
+
+
+def invocation_of(argv: Sequence[str], options: CommandOptions) -> Invocation:
+    """Build the invocation from the options of a call."""
+    cwd = options.get("cwd")
+    return Invocation(
+        tuple(argv),
+        timeout=options.get("timeout"),
+        etag=options.get("etag"),
+        fields=tuple(options.get("fields") or ()),
+        cwd=None if cwd is None else os.fspath(cwd),
+        env=options.get("env"),
+        stdin=options.get("stdin"),
+    )
+
+
+class CommandSource(PlanChooser):
+    """The config of commands; their shaper is loaded for the first that prints data, is cut or is to be an envelope."""
+
+    def __init__(self, config: str | PathLike[str] | None = None, environ: Mapping[str, str] | None = None) -> None:
+        """Find the config."""
+        super().__init__(config, watch=False, environ=environ)
+        self._config = config
+
+    @cached_property
+    def shaper(self) -> Shaper:
+        """The shaper by this config."""
+        shaper: Shaper = responses().make_shaper(self._config, self._environ)
+        return shaper
+
+    def close(self) -> None:
+        """Close the shaper, where it was loaded."""
+        if "shaper" in vars(self):
+            self.shaper.close()
+
+
+def shaper_of(source: Shaper | CommandSource) -> Shaper:
+    """Return the shaper that commands are shaped by."""
+    return source.shaper if isinstance(source, CommandSource) else source
+
+
+def run_command(
+    source: Shaper | CommandSource,
+    plan: Plan,
+    invocation: Invocation,
+    *,
+    stop: threading.Event | None = None,
+    copies: tuple[OutputStream, OutputStream] | None = None,
+    shaped: bool = True,
+) -> CommandResponse:
+    """Run a command to its end and return its response, or only how it ended where it is not to be `shaped`.
+
+    `copies` get its two outputs as they come.
+    """
+    stdout, stderr = output(source, plan), output(source, plan)
+    sinks: tuple[Sink, Sink] = stdout, stderr
+    if copies is not None:
+        sinks = _Tee(stdout, copies[0]), _Tee(stderr, copies[1])
+    try:
+        ended = run_process(invocation, *sinks, stop=stop)
+    except NotStartedError as problem:
+        failed: CommandResponse = responses().not_started_response(problem, invocation, plan)
+        return failed
+    finished = Finished(invocation, plan.tool, ended, stdout, stderr)
+    raw = stdout.text() + stderr.text()
+    if not shaped:
+        return CommandResponse(lambda: make_response(source, plan, finished).envelope, ended.reported, "", raw=raw)
+    return replace(make_response(source, plan, finished), raw=raw)
+
+
+def make_response(source: Shaper | CommandSource, plan: Plan, finished: Finished) -> CommandResponse:
+    """Return the response of a command that has ended."""
+    out = finished.stdout
+    formats = [name for name in plan.parse if name in COMMAND_FORMATS]
+    parsed = parse(out.text(), formats) if out.whole and out.size else None
+    cleaned = CleanedOutputs(finished, plan, off=source.mode == "off")
+    plain = None if parsed is not None else _plain_text(source, plan, cleaned)
+    return plain or _respond(source, plan, cleaned, parsed)
+
+
+def _respond(
+    source: Shaper | CommandSource, plan: Plan, cleaned: CleanedOutputs, parsed: Parsed | None = None
+) -> CommandResponse:
+    response: CommandResponse = responses().respond(shaper_of(source), plan, cleaned, parsed)
+    return response
+
+
+def responses() -> Any:
+    """Load the responses of commands that print data, are cut, or are to be envelopes, and the shaper for them."""
+    from shaping.commands import response  # noqa: PLC0415 (plain text does without it: costs 60 ms)
+
+    return response
+
+
+def _plain_text(source: Shaper | CommandSource, plan: Plan, cleaned: CleanedOutputs) -> CommandResponse | None:
+    """Return the response to a command whose text fits and needs only cleaning; None for every other."""
+    finished, ended = cleaned.finished, cleaned.finished.ended
+    rules_apply = plan.fields is not None or plan.private is not None or plan.drop_lines or plan.debug
+    asks_etag = finished.invocation.etag is not None or "etag" in plan.envelope
+    coded = ended.timed_out or ended.exit_code in dict(plan.exit_codes)
+    unusual = plan.dialect != "none" or not plan.enabled or source.mode == "off" or bool(source.warnings)
+    whole = finished.stdout.whole and finished.stderr.whole
+    if rules_apply or asks_etag or coded or unusual or not whole:
+        return None
+    shown, told = cleaned.text, "\n".join(cleaned.err.lines.lines)
+    if plan.max_tokens is not None and not within_tokens(shown + told, plan, plan.max_tokens - _FACTS):
+        return None
+    how = f"ended by {ended.signal}" if ended.signal else f"exit code {ended.exit_code}"
+    said = [how] if ended.exit_code else []
+    said += ["secrets redacted"] if cleaned.out.redacted or cleaned.err.redacted else []
+    said += [LEFT_OPEN] if ended.left_open else []
+    told += "\n" if told and not told.endswith("\n") else ""
+    return CommandResponse(
+        lambda: _respond(source, plan, cleaned).envelope,
+        ended.exit_code,
+        shown,
+        f"{told}({'; '.join(said)})\n" if said else told,
+        failure=f"({how})\n" if ended.exit_code else "",
+    )
+
+
+class _Tee:
+    """A sink that captures an output and copies it to a stream as it comes."""
+
+    def __init__(self, capture: Capture, copy: OutputStream) -> None:
+        self._capture, self._copy = capture, copy
+
+    def take(self, chunk: bytes) -> None:
+        self._capture.take(chunk)
+        self._copy.write(chunk)
+        self._copy.flush()
+
+
+def output(source: Shaper | CommandSource, plan: Plan) -> Capture:
+    """Return a capture for one output, which spills to the store unless paths are private."""
+    writer = None if plan.private is not None else lambda: responses().part_writer(shaper_of(source), plan)
+    return Capture(writer, Rules.of(plan).important)
+
+
+def _answered(
+    argv: tuple[str, ...], shaper: Shaper | None, options: CommandOptions, stop: threading.Event
+) -> Envelope[Any]:
+    if not argv:
+        raise ValueError("a command needs at least the name of a program")
+    source = shaper or CommandSource()
+    try:
+        # The caller gets an envelope, so that is what the budget is for.
+        plan = plan_for(source, argv, {"dialect": "invariant", **options})
+        return run_command(source, plan, invocation_of(argv, options), stop=stop).envelope
+    finally:
+        if shaper is None:
+            source.close()
+
+
+def _named(source: PlanChooser, argv: Sequence[str]) -> list[str]:
+    """List the tool names and patterns of the config and of the presets."""
+    configured = source.loaded_config.merged.get("tool_overrides") or {}
+    return [
+        *configured,
+        *(name for preset in presets_for(tool_name(argv)) for name in preset.choices("tool_overrides")),
+    ]
+
+
+def tool_name(argv: Sequence[str], named: Collection[str] = ()) -> str:
+    """Return the tool name of a command: the longest that the config has rules for, else its first words."""
+    words = list(_words(_started(argv)))[:_DEEPEST]
+    names = [" ".join(words[:count]) for count in range(len(words), 0, -1)]
+    exact = next((name for name in names if name in named), None)
+    if exact is not None or words[0] in _DEPTHS:
+        return exact or " ".join(words[: _DEPTHS[words[0]]])
+    ruled = (name for name in names if any(" " in pattern for pattern in ranked(name, named)))
+    return next(ruled, words[0])
+
+
+def _words(argv: Sequence[str]) -> Iterator[str]:
+    program = _program(argv[0])
+    yield program
+    takes, skip = _TAKES_WORD.get(program, frozenset()), False
+    begun = False
+    for word in argv[1:]:
+        if skip:
+            skip = False
+        elif word.startswith(("-", "+")) and not begun:
+            skip = word in takes
+        elif _WORD.fullmatch(word):
+            begun = True
+            yield word
+        else:
+            return
+
+
+def _started(argv: Sequence[str]) -> Sequence[str]:
+    for starter in _STARTERS:
+        rest = argv[len(starter) :]
+        if rest and (_program(argv[0]), *argv[1 : len(starter)]) == starter and not rest[0].startswith("-"):
+            return _started(rest) if "=" not in rest[0] else argv
+    return argv
+
+
+def _program(word: str) -> str:
+    name = Path(word).name.removesuffix(".exe") or word
+    versioned = _VERSIONED.fullmatch(name)
+    return {"py.test": "pytest"}.get(name, versioned[1] if versioned else name)

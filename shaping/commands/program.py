@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.commands.command import (
+from shaping.commands import (
     CommandOptions,
     CommandSource,
     invocation_of,

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from shaping import tokens
-from shaping.commands.command import invocation_of, plan_for, run_command
+from shaping.commands import invocation_of, plan_for, run_command
 from shaping.commands.storage import read_stream, streams_of
 
 if TYPE_CHECKING:

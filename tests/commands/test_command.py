@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shaping.commands import command
-from shaping.commands.command import invocation_of, plan_for, run_command
+from shaping.commands import command, invocation_of, plan_for, run_command
 from shaping.commands.program import stream_command
 from shaping.commands.storage import read_stream, streams_of
 

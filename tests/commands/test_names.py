@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shaping.commands.command import tool_name
+from shaping.commands import tool_name
 from shaping.commands.failure import nearest_programs
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from shaping import Shaper, ToolError, shape
-from shaping.commands.command import CommandOptions, invocation_of, plan_for, run_command
+from shaping.commands import CommandOptions, invocation_of, plan_for, run_command
 
 HELD = "hunter-two"
 SHAPER = Shaper({"global": {"redact": {"names": True}}}, expandable=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.clients.hooks.results import HookedResult, read_hook_result
-from shaping.commands.command import make_response, output, plan_for
+from shaping.commands import make_response, output, plan_for
 from shaping.commands.output import Finished, Invocation
 from shaping.commands.process import ProcessExit
 from shaping.commands.response import costs_at_most
