@@ -14,7 +14,7 @@ from shaping import envelope as envelopes
 from shaping.parsers import EXACT, Parsed, parse, parse_if_cheaper
 from shaping.parsers.pairs import read_record
 from shaping.paths import FieldPlan, deep_path
-from shaping.paths.rules import Rest, after, fits_key, rule
+from shaping.paths.rules import after, fits_key, rule
 from shaping.paths.selection import misses
 from shaping.redaction import redact, scrub
 from shaping.response import NOTHING, CallContext, Json, Omission, StepNotes, Warned, counted
@@ -24,6 +24,7 @@ from shaping.values.opening import OneShotError
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from shaping.paths.private import Rest
     from shaping.paths.strings import Unreadable
     from shaping.settings import Plan
     from shaping.settings.plan import Empties

@@ -17,7 +17,7 @@ from shaping.clients import UNKNOWN_CLIENT, KnownClient
 from shaping.mcp.schema import advertised_schema, asks_inside, is_excluded, is_wrapper
 from shaping.parsers import EXACT, parse, parse_if_cheaper
 from shaping.parsers.json import read_json, write_json
-from shaping.paths.strings import base64_text
+from shaping.paths.private import base64_text
 from shaping.response import CallContext, Shaped
 from shaping.settings.plan import KEEP_EMPTIES, Channels
 from shaping.tokens import counter, upper_bound

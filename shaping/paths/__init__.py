@@ -15,7 +15,7 @@ where the design leaves it open:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -30,14 +30,15 @@ from shaping.paths.filter import (
     open_exactly,
     open_plainly,
 )
-from shaping.paths.grammar import Path, PathError, join, parse
+from shaping.paths.grammar import Glob, Name, Path, PathError, join, parse
+from shaping.paths.private import private_names
 from shaping.paths.rules import Private, Restoring, State, matching, read_rules, rule
 from shaping.paths.schema import Unprojectable, may_match, open_schema, project
 from shaping.paths.selection import select
-from shaping.paths.strings import StringFilter, Unreadable, private_names
+from shaping.paths.strings import StringFilter, Unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from shaping.response import Omission, Reason
 
@@ -111,6 +112,18 @@ class FieldPlan:
     def is_label(self, name: Any) -> bool:
         """Return whether a value is the name of a private field."""
         return type(name) is str and private_names(self.state.exclude).is_label(name)
+
+    def named(self, omissions: Iterable[Omission]) -> list[Omission]:
+        """Return omissions without the keys that say more of a private field than its name: `*` stands for those."""
+        say_more = lru_cache(maxsize=4096)(private_names(self.state.exclude).says_more)
+        counts: dict[Omission, int] = {}
+        for one in omissions:
+            steps = (
+                Glob("*") if isinstance(step, Name) and say_more(step.key) else step for step in parse(one.path).steps
+            )
+            place = replace(one, path=str(Path(tuple(steps))), count=0)
+            counts[place] = counts.get(place, 0) + one.count
+        return [replace(place, count=count) for place, count in counts.items()]
 
     def left_out(self, value: Any, reason: Reason = "fields") -> list[Omission]:
         """List exactly what `apply` leaves out of a value, the elements of a list together."""

@@ -95,6 +95,7 @@ class LabelledValues:
     """Replaces the values that private names label."""
 
     is_private: Callable[[str], bool]
+    is_sentence: Callable[[str], bool]  # whether a text is more than a name and holds a private one
     replace: Callable[[Any, Place], Any]
 
     def run(self, value: Any) -> Any:
@@ -145,7 +146,7 @@ class LabelledValues:
     def _is_label(self, item: Any, key: str = "", depth: int = 0) -> bool:
         """Return whether a value is a private name, or an object that holds nothing but one and what describes it."""
         if type(item) is str:
-            return self._is_name(item)
+            return self._is_name(item) or (bool(key) and _fits(_NAMING, key) and self.is_sentence(item))
         if type(item) is list:
             if _is_flat(item):
                 return bool(key) and _fits(_WAY, key) and any(map(self._is_name, item))
@@ -167,10 +168,12 @@ class LabelledValues:
         names = _names_of_columns(item) if heading else item
         heading = heading and not (_is_flat(names) and any(type(one) is str and one.isdigit() for one in names))
         columns = self._columns(names) if type(names) is list else frozenset()
+        if heading and type(names) is list:
+            columns |= {at for at, cell in enumerate(names) if any(map(self.is_sentence, _texts(cell)))}
         if not columns:
             return False
         headers.add(len(names), columns)
-        if heading and any(self._is_label(names[at]) for at in columns):
+        if heading and any(self._is_label(names[at], "name") for at in columns):
             headers.heading = True
             headers.names |= {text for cell in names for text in _texts(cell)}
             headers.keys |= {str(at) for at in columns}
@@ -225,9 +228,10 @@ class LabelledValues:
             if type(item) is dict:
                 if len(item) == 1 and at not in taken and self._is_label(item):
                     taken.add(at + 1)
-            elif self._is_name(item):
+            elif self._is_name(item) and not item.lstrip().startswith(("{", "[")):  # which is data
                 in_turn = at % 2 == 0 and len(value) % 2 == 0
-                if in_turn or type(value[at + 1]) in (int, float) or item.rstrip().endswith((":", "=")):
+                # A plain word may be the next of a list of names.
+                if in_turn or not _is_word(value[at + 1]) or item.startswith("-") or item.rstrip().endswith((":", "=")):
                     taken.add(at + 1)
         return (
             [self._blank(item, (*place, at)) if at in taken else item for at, item in enumerate(value)]
@@ -309,6 +313,10 @@ def _may_be_columns(value: list[Any], widths: Collection[int]) -> bool:
 
 def _is_name_like(cell: Any) -> bool:
     return type(cell) is str and _NAME_LIKE.fullmatch(cell) is not None
+
+
+def _is_word(cell: Any) -> bool:
+    return _is_name_like(cell) and not _DIGIT.search(cell)
 
 
 def _is_flat(value: Any) -> bool:

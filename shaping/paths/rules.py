@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, PathError, Slice, Step, join, parse, scan
+from shaping.paths.private import Rest, plain_pattern, private_names
 from shaping.paths.selection import through
 from shaping.paths.spelling import names_in, plain_name, plain_text, spellings
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 
 _DEEPEST = 200  # deeper than any data is taken in; what contains itself ends here
-Rest: TypeAlias = "tuple[Name | Glob | Deep, ...]"
 Fits: TypeAlias = "Callable[[Name | Glob], bool]"
 
 
@@ -117,7 +117,7 @@ class Private(State):
     def member(self, key: str) -> Verdict | None:
         """Decide about a member by its key, and by each of the names that a key like `user.email` is made of."""
         exclude = below_names(self.exclude, key)
-        if () in exclude:
+        if () in exclude or private_names(_ending(self.exclude)).is_in_key(key):
             return None
         return Verdict(key, self if exclude is self.exclude else Private(exclude=exclude))
 
@@ -125,6 +125,12 @@ class Private(State):
         """Decide about a member that fits some names and patterns."""
         exclude = frozenset(after(self.exclude, fits))
         return None if () in exclude else Verdict(key, Private(exclude=exclude))
+
+
+@lru_cache(maxsize=1024)
+def _ending(rests: frozenset[Rest]) -> frozenset[Rest]:
+    """Return the paths that end with the next name."""
+    return frozenset(rest for rest in rests if len(rest) == 1 + isinstance(rest[0], Deep))
 
 
 def fits_key(key: str) -> Fits:
@@ -215,11 +221,6 @@ def matching(paths: tuple[str, ...], value: Any, opened: Callable[[Any], Any]) -
                 if known[rests, key]:
                     todo.append((item, known[rests, key], depth + 1))
     return found
-
-
-def plain_pattern(step: Glob) -> Glob:
-    """Return a pattern in plain letters."""
-    return Glob(plain_text(step.pattern).casefold())
 
 
 def after(rests: Iterable[Rest], fits: Fits) -> Iterator[Rest]:

@@ -11,11 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from shaping.paths.grammar import Deep, Glob, Name
-from shaping.paths.rules import Rest, State, after, fits_key, rule
+from shaping.paths.rules import State, after, fits_key, rule
+
+if TYPE_CHECKING:
+    from shaping.paths.private import Rest
 
 # What FastMCP marks a schema with whose data is under `result`; the plan is about that data.
 WRAPPED = "x-fastmcp-wrap-result"

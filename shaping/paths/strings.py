@@ -6,19 +6,15 @@ import ast
 import json
 import operator
 import re
-from base64 import b64decode
-from codecs import getincrementaldecoder
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate
-from string import ascii_lowercase, ascii_uppercase, digits
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from shaping.paths.filter import GONE, FilterWalk, OmissionNode, Opener
-from shaping.paths.grammar import Deep, Glob, Name, Path
+from shaping.paths.grammar import Deep, Glob, Path
 from shaping.paths.labels import LabelledValues
-from shaping.paths.rules import Private, Rest, State, plain_pattern
-from shaping.paths.spelling import TAG, compact, names_in, plain_name, plain_text, spellings
+from shaping.paths.private import SHORTEST_BASE64, Rest, last_name, names_one, private_names, spelt_pattern
+from shaping.paths.rules import Private, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +23,8 @@ if TYPE_CHECKING:
     Keys: TypeAlias = tuple[str | None, ...]  # the way to a place: a member's key, or None for the elements of a list
 
 WITHHELD = "[withheld: this text may hold the private field {!r} and cannot be read as data]"
-WITHHELD_INSIDE = "[withheld: may hold the private field {!r}]"  # stands for a text inside data
+# Stands for a text inside data; the text around it is looked through again, so that it names no field.
+WITHHELD_INSIDE = "[withheld: may hold a private field]"
 HELD = "[private]"  # stands for a private text whose name stands elsewhere
 _HELD = (None, "", HELD)
 # Deeper than any data is taken in, and far from Python's own limit: what contains itself ends here.
@@ -36,36 +33,11 @@ _DEEPEST = 200
 _MOST_STARTS = 16
 _LARGEST_REPR = 2_000_000  # characters; the parser of Python literals is slow
 _SHORTEST_QUOTED = 4  # characters: quotes, and room for a document
-_SHORTEST_BASE64 = 6  # characters: fewer hold no name and its value
-_BASE64 = re.compile(r"\s*+(?:data:[^,\n]{0,200};base64,)?([A-Za-z0-9+/_\s-]{6,}+={0,2})\s*+")
-_BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{6,}+={0,2}")
-# How base64 of a text begins: by a sign of ASCII and something that may follow it, or by one of several bytes.
-_ALPHABET = f"{ascii_uppercase}{ascii_lowercase}{digits}+/"
-_AFTER_ASCII, _AFTER_OTHERS = {0, *range(2, 8), *range(12, 16)}, range(8, 12)  # the first half of the second byte
-_TEXT_STARTS = frozenset(
-    first + second
-    for high, first in enumerate(_ALPHABET)
-    for low, second in enumerate(_ALPHABET)
-    if low % 16 in (_AFTER_ASCII if high < 32 else _AFTER_OTHERS if high >= 48 else ())
-)
-_WORTH_A_FAST_LOOK = 16  # characters of a text for each name
-_SMALL = bytes(range(256)).lower()
-_SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
-_LOOK_BASE64 = 1024  # characters by which binary data is known
-_URL_SAFE = str.maketrans("-_", "+/")
 _START = re.compile(r"[\[{(\"]")
 _LINE_START = re.compile(r"^[\[{(\"]", re.MULTILINE)
 _CELLS = re.compile(r"[|,;\t]| {2,}")
 _BLANK = re.compile(r"[\s\ufeff]*")
-_SEPARATORS = dict.fromkeys(map(ord, "_- "))
-_TOKEN = re.compile(r"[a-z0-9]+|(?<=[a-z])['\u2019](?=[a-z])|[^\W_]")
-_MARK = re.compile(
-    r"\[withheld: (?:this text )?may hold the private field ([^\]\n]{1,400}?)(?: and cannot be read as data)?\]"
-)
 _DECODER = json.JSONDecoder()
-_ASIDE = re.compile(r"</[a-zA-Z][^<>]{0,200}>|(?<=\w)\s*\([^()]*\)\s*$")  # closing tags, and units
-_INDEXES = re.compile(r"(?:/(?:\d+|-)?)+$")
-_PATH_TO_LAST = re.compile(r"^.*/(?=[^/\s])", re.DOTALL)
 
 
 class Unreadable(NamedTuple):
@@ -154,7 +126,7 @@ class StringFilter:
     def _is_worth_a_look(self, text: str) -> bool:
         """Return whether a string inside data may hold data, or a field that must not leave."""
         if self.withhold:
-            return len(text) >= _SHORTEST_BASE64 or not text.isalpha()
+            return len(text) >= SHORTEST_BASE64 or not text.isalpha()
         return "{" in text and ('"' in text or "'" in text)  # a URL template has no quotes, and no members
 
     def _text(self, text: str, state: State, keys: Keys, *, top: bool) -> str:
@@ -165,7 +137,7 @@ class StringFilter:
         documents = list(_data_in(text))
         if private and documents and _has_prose(text, documents):
             # A label may stand for all of a path but its last name.
-            state = _by_last_name(state.exclude)
+            state = _bylast_name(state.exclude)
         # A header may be one document, and each row another.
         values = self._without_labelled([found.value for found in documents], state, keys)
         out: list[str] = []
@@ -192,7 +164,7 @@ class StringFilter:
         if not self.withhold:
             return text if new == text else new
         # One mark of an answer tells what happened; a longer one in every row could be dearer than what it stands for.
-        return WITHHELD.format(hit) if top else HELD if len(self.notes) > 1 else WITHHELD_INSIDE.format(hit)
+        return WITHHELD.format(hit) if top else HELD if len(self.notes) > 1 else WITHHELD_INSIDE
 
     def _filtered(self, found: Found, value: Any, state: State, keys: Keys, text: str) -> str:
         if type(value) is str:
@@ -216,7 +188,8 @@ class StringFilter:
         def replace(cell: Any, place: tuple[str | int, ...]) -> Any:
             return self._held(cell, (*keys, *(step if type(step) is str else None for step in place)))
 
-        return LabelledValues(private_names(state.exclude).is_label, replace).run(value)
+        names = private_names(state.exclude)
+        return LabelledValues(names.is_label, names.is_in_key, replace).run(value)
 
     def _held(self, cell: Any, keys: Keys) -> Any:
         if cell in _HELD:
@@ -292,21 +265,6 @@ def _literal(text: str, start: int) -> Found | None:
     return None
 
 
-def base64_text(text: str) -> str:
-    """Return the text that base64 holds, alone or in a data URI; nothing where it holds none."""
-    found = _BASE64.fullmatch(text)
-    if found is None:
-        return ""
-    code = re.sub(r"\s", "", found[1]).rstrip("=").translate(_URL_SAFE)
-    code += "=" * (-len(code) % 4)
-    try:
-        # Pictures and the like end here, before all of them is decoded.
-        getincrementaldecoder("utf-8")().decode(b64decode(code[:_LOOK_BASE64]))
-        return b64decode(code, validate=True).decode()
-    except ValueError:
-        return ""
-
-
 def _quoted(text: str) -> Found | None:
     """Read a text that is all of it one Python string."""
     inner = text.strip()
@@ -341,9 +299,9 @@ def _has_prose(text: str, documents: list[Found]) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _by_last_name(rests: frozenset[Rest]) -> Private:
+def _bylast_name(rests: frozenset[Rest]) -> Private:
     """Return the rules that hold wherever the last name of a path stands, whatever stands around it."""
-    lasts = (next((rest[at:] for at in range(len(rest) - 1, -1, -1) if _names(rest[at])), ()) for rest in rests)
+    lasts = (next((rest[at:] for at in range(len(rest) - 1, -1, -1) if names_one(rest[at])), ()) for rest in rests)
     return Private(exclude=frozenset((Deep(), *(last or (Glob("*"),))) for last in lasts))
 
 
@@ -352,135 +310,15 @@ def _deep(rests: frozenset[Rest]) -> frozenset[Rest]:
     return frozenset(rest for rest in rests if len(rest) == 2 and isinstance(rest[0], Deep))
 
 
-class PrivateNames:
-    """The names of private fields, to be found in labels and texts."""
-
-    def __init__(self, rests: frozenset[Rest]) -> None:
-        last = {_last_name(rest) for rest in rests}
-        self.all = None in last
-        steps = sorted((step for step in last if step), key=str)
-        self.names: dict[str, str] = {}
-        patterns: dict[str, str] = {}
-        for step in steps:
-            if isinstance(step, Name) and any(map(str.isalnum, plain_name(step.key))):
-                self.names.setdefault(plain_name(step.key), str(step))
-                # `I'd` is no `id`: in a text, the apostrophe of a name counts.
-                self.names.setdefault("".join(_TOKEN.findall(plain_text(step.key).casefold())), str(step))
-            elif isinstance(step, Name):
-                patterns[str(step)] = re.escape(step.key)
-            else:
-                patterns[str(step)] = _pattern(plain_pattern(step)).pattern
-        self.written = {repr(label) for label in (*self.names.values(), *patterns)}
-        self.globs = [plain_pattern(step) for step in steps if isinstance(step, Glob)]
-        self.letters = {compact(name).encode("utf-8", "replace") for name in self.names}
-        self.lengths = sorted({len(name) for name in self.names})
-        self.firsts = frozenset(name[0] for name in self.names)
-        self.labels = list(patterns)
-        self.pattern = re.compile("|".join(f"({one})" for one in patterns.values()) or r"(?!)", re.IGNORECASE)
-        self.is_label = lru_cache(maxsize=4096)(self._is_label)
-
-    def _is_label(self, text: str) -> bool:
-        """Return whether a text is the name of a private field, alone or with the names of what holds it."""
-        if self.all:
-            return True
-        plain = plain_text(text)
-        # Of a path, the last name counts: a file in a folder `email` is no e-mail address.
-        last = _PATH_TO_LAST.sub("", _INDEXES.sub("", _ASIDE.sub("", plain)))
-        asked = last.rstrip("? ").split() if last.rstrip().endswith("?") else ()  # `What is your salary?`
-        names = (text, last, *names_in(last), *asked)
-        return any(not self.names.keys().isdisjoint(spellings(name)) for name in names) or any(
-            glob.fits(plain_text(name).casefold()) for glob in self.globs for name in names
-        )
-
-    def first_in(self, text: str) -> str | None:
-        """Return a field that a text names, in plain letters, escapes, markup or base64."""
-        plain = plain_text(text)
-        for run in (text, *(run for run in _BASE64_RUN.findall(text) if run[:2] in _TEXT_STARTS)):
-            if found := base64_text(run):
-                plain += f"\n{plain_text(found)}"
-        if not (self.all or self.labels or self._may_be_in(plain)):
-            return None
-        if "[withheld: " in plain:  # what this very rule has written
-            plain = _MARK.sub(lambda mark: "" if mark[1] in self.written else mark[0], plain)
-        if self.all and plain.strip():
-            return "*"
-        if self.labels and (match := self.pattern.search(plain)):
-            return self.labels[(match.lastindex or 1) - 1]
-        hit = self._first_name(plain)
-        return hit or (self._first_name(TAG.sub(" ", plain)) if "<" in plain else None)
-
-    def _may_be_in(self, plain: str) -> bool:
-        """Look fast whether the letters of a name follow one another, wherever words begin and end."""
-        if len(plain) < _WORTH_A_FAST_LOOK * len(self.letters):
-            return True
-        plain = f"{plain}\n{TAG.sub('', plain)}" if "<" in plain else plain
-        if not plain.isascii():
-            plain = plain.casefold()
-            for sign in {one for one in set(plain) if not (one.isascii() or one.isalnum())}:
-                plain = plain.replace(sign, "")
-        joined = plain.encode("utf-8", "replace").translate(_SMALL, _SIGNS)
-        return any(name in joined for name in self.letters)
-
-    def _first_name(self, plain: str) -> str | None:
-        """Return the first name whose letters follow one another, from the border of a word to another."""
-        tokens = _TOKEN.findall(plain.casefold())
-        joined, ends = "".join(tokens), None
-        at = 0
-        for token in tokens:
-            if token[0] in self.firsts:
-                for length in self.lengths:
-                    end = at + length
-                    if (name := self.names.get(joined[at:end])) is None:
-                        continue
-                    if joined[end - 1].isalpha() and joined[end : end + 1].isdigit():  # `SSN98765431`
-                        return name
-                    if ends is None:
-                        ends = set(accumulate(map(len, tokens)))
-                    if end in ends:
-                        return name
-            at += len(token)
-        return None
-
-    def is_bare(self, text: str) -> bool:
-        """Return whether a text is a name and nothing else."""
-        return compact(plain_text(text)) in self.names
-
-
-private_names = lru_cache(maxsize=1024)(PrivateNames)
-
-
 @lru_cache(maxsize=1024)
 def _named(rests: frozenset[Rest]) -> Names:
     """Return for each excluded path the name to look for in a text."""
     found = {}
     for rest in rests:
-        name = _last_name(rest)
+        name = last_name(rest)
         label = str(name) if name else "*"
-        found[label] = _pattern(name)
+        found[label] = spelt_pattern(name)
     return tuple(sorted(found.items()))
-
-
-def _last_name(rest: Rest) -> Name | Glob | None:
-    return next(filter(_names, reversed(rest)), None)
-
-
-def _names(step: Name | Glob | Deep) -> TypeGuard[Name | Glob]:
-    return isinstance(step, Name) or (isinstance(step, Glob) and bool(step.pattern.strip("*")))
-
-
-def _spelt(name: Name | Glob | None) -> str:
-    """Return the pattern of a name: headings and prose spell it with other separators than code."""
-    if name is None:
-        return r"[^\n]+"
-    if isinstance(name, Name):
-        return r"[_ -]?".join(map(re.escape, name.key.translate(_SEPARATORS) or name.key))
-    return r"[\w-]{0,40}".join(re.sub(r"\\?[_ -]", "[_ -]", re.escape(piece)) for piece in name.pattern.split("*"))
-
-
-def _pattern(name: Name | Glob | None) -> re.Pattern[str]:
-    if name is None:
-        return re.compile(r"\S")
-    return re.compile(rf"(?<![A-Za-z0-9]){_spelt(name)}(?![A-Za-z0-9])", re.IGNORECASE)
 
 
 def _names_one(text: str, names: Names) -> bool:

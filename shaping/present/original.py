@@ -366,7 +366,7 @@ def _with_reasons(omissions: list[Omission], raw: object, plan: Plan) -> list[Om
     listed = [replace(omission, reason=reasons.get(omission.path, omission.reason)) for omission in omissions]
     # Values whose names stand elsewhere are held back too, and no list of fields knows of them.
     known = {omission.path for omission in omissions}
-    return [*listed, *(omission for omission in held.left_out(raw, "private") if omission.path not in known)]
+    return held.named([*listed, *(one for one in held.left_out(raw, "private") if one.path not in known)])
 
 
 class _UnlikeError(Exception):

@@ -16,7 +16,7 @@ from shaping.paths.spelling import is_escaped, visible_text
 from shaping.redaction.credentials import BY_NAME, CREDENTIALS, continuation, open_from
 from shaping.redaction.engine import NO_RULES, SHORT, Rule, Ruleset, Span, Test, has_one, lower_parts, mark
 from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
-from shaping.redaction.text import QUADS, assigned, candidates, hides, normal_name, replace, secrets
+from shaping.redaction.text import MARKED, QUADS, assigned, candidates, hides, is_mark, normal_name, replace, secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -110,7 +110,8 @@ def _rules_for_json(written: bytes) -> Ruleset:
     for start in range(0, len(written), _PART):
         text = written[start : start + _PART + _OVERLAP].decode("utf-8", "replace")
         hidden = hides(text)
-        if len(text) < SHORT and not hidden and not is_escaped(text) and not _suspicious()(text):
+        plain = not hidden and not is_escaped(text) and MARKED not in text
+        if len(text) < SHORT and plain and not _suspicious()(text):
             continue
         found.update(candidates(text).rules)
         is_apart = is_apart or any(map(apart, lower_parts(visible_text(text) if hidden else text)))
@@ -277,7 +278,7 @@ def masked_like(value: Any, text: str) -> Json:
         return {key: masked_like(member, text) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
         return [masked_like(item, text) for item in value]
-    if value is None or value == "" or (isinstance(value, str) and value.startswith("[redacted:")):
+    if value is None or value == "" or (isinstance(value, str) and is_mark(value)):
         return None if value is None else str(value)
     if isinstance(value, (bool, int, float)):
         return type(value)(0)

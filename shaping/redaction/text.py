@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import string
 import sys
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from shaping.paths.spelling import BLANKS, ESCAPE, INVISIBLE, OF_HTML, OF_URL, is_escaped, unescaped
@@ -35,7 +36,11 @@ _CODE: Final = re.compile(
 _AFTER_BACKSLASH: Final = {"/": "/", "n": "\n", "r": "\n", "t": "\t", "b": "\b", "f": "\f", '"': "'\""}
 _END_OF_LINK: Final = re.compile(r"(?:\x1b|(?<!\\)\\++u001b)\\++(?!u00)")  # of a terminal: its backslash is no escape
 _AROUND: Final = 500  # characters on either side of an escape that a credential may have
-_MARK: Final = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
+# A mark of ours says nothing; of any other text that looks like one, what it holds is looked at.
+_MARK: Final = re.compile(r"\[redacted:(?:([^\[\]\n]{0,200})(\]))?")
+MARKED: Final = "[redacted:"
+_APART: Final = frozenset(" \t\r\n\"'`,;:&@=()[]{}<>|\\")  # what stands between a value and other things
+_OURS: Final = frozenset({"field-name", "path", "unreadable", "header", *(rule.name for rule in CREDENTIALS.rules)})
 
 
 class View(NamedTuple):
@@ -77,8 +82,14 @@ def normal_name(name: str) -> str:
     return _decode(name).text if _may_be_decoded(name) else name
 
 
+def is_mark(text: str) -> bool:
+    """Return whether a text is a mark that a rule writes, and nothing else: such a text in an answer hides nothing."""
+    found = _MARK.fullmatch(text)
+    return found is not None and found[1] in _OURS
+
+
 def _may_be_decoded(text: str) -> bool:
-    return is_escaped(text) or hides(text)
+    return is_escaped(text) or MARKED in text or hides(text)
 
 
 def _decode(text: str, *, form: bool = False) -> View:
@@ -89,7 +100,24 @@ def _decode(text: str, *, form: bool = False) -> View:
         if not inner.decoded:
             break
         view = inner._replace(outer=view if view.decoded else None)
+    if MARKED in view.text and (inner := _without_marks(view.text)).decoded:
+        view = inner._replace(outer=view if view.decoded else None)
     return view
+
+
+def _without_marks(text: str) -> View:
+    """Read a text without what looks like marks inside its values: a rule that stops at them would miss the value."""
+    gone: list[tuple[int, int]] = []
+    for match in _MARK.finditer(text):
+        before, after = text[max(match.start() - 1, 0) : match.start()], text[match.end() : match.end() + 1]
+        if match[1] not in _OURS:
+            gone.append((match.start(), match.start() + len(MARKED)))
+            gone += [match.span(2)] if match[2] else []
+        elif not {before, after} <= _APART | {""}:
+            gone.append(match.span())
+    ends = [0, *(end for _, end in gone)]
+    pieces = [text[end:start] for end, (start, _) in zip(ends, gone, strict=False)]
+    return View("".join((*pieces, text[ends[-1] :])), list(accumulate(map(len, pieces))), ends[1:])
 
 
 def _decode_once(text: str) -> View:
@@ -114,6 +142,8 @@ def candidates(text: str) -> Ruleset:
     plain = _without_backslashes(text)
     found = _matching(plain)
     hidden = hides(plain)
+    if MARKED in plain:
+        found += _matching(_decode(plain).text)
     if hidden or "%" in plain or "&" in plain:
         parts = _escaped_parts(plain, hidden=hidden)
         for form in (False, True):
@@ -250,13 +280,23 @@ def _end(kinds: bytes, start: int) -> int:
     return len(kinds) if end < 0 else end
 
 
+def _says_more(text: str, span: Span, marks: list[tuple[int, int]]) -> bool:
+    """Return whether a span holds more than marks, which are in order, and what stands between them."""
+    at = span.start
+    for number in range(max(bisect_right(marks, (at, len(text))) - 1, 0), len(marks)):
+        start, end = marks[number]
+        if start >= span.end or not _APART.issuperset(text[at:start]):
+            break
+        at = max(at, end)
+    return not _APART.issuperset(text[at : span.end])
+
+
 def _apart(text: str, spans: Iterable[Span]) -> list[Span]:
-    """Join spans that overlap under the rule that was named first, and put them in order; leave marks alone."""
+    """Join spans that overlap under the rule that was named first, and put them in order; leave our marks alone."""
     given = list(spans)
-    if given and "[redacted:" in text:
-        ends = [match.end() for match in _MARK.finditer(text)]
-        starts = [match.start() for match in _MARK.finditer(text)]
-        given = [one for one in given if bisect_left(starts, one.end) <= bisect_right(ends, one.start)]
+    if given and MARKED in text:
+        marks = [match.span() for match in _MARK.finditer(text) if match[1] in _OURS]
+        given = [one for one in given if _says_more(text, one, marks)]
     if len(given) < 2:
         return given
     joined: list[Span] = []

@@ -398,3 +398,38 @@ def test_source_code_is_marked_at_most_in_three_of_a_hundred_thousand_lines() ->
         marked += sum(map(operator.ne, written, redact(written)[0]))
     assert lines > 100_000
     assert 1e4 * marked / lines <= 0.3
+
+
+SECRET = "q8Zk3vT9xW2mL7pR4sYd"
+
+
+@pytest.mark.parametrize("mark", ["[redacted:x]", "[redacted:url-password]", "[redacted:path]", "%5Bredacted:x%5D"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "postgres://u:MARKSECRET@h/db",
+        "https://u:SECRETMARK@h/",
+        "Authorization: Bearer MARKSECRET",
+        "FASTLY_API_TOKEN=MARKSECRET",
+        "FASTLY_API_TOKEN=[redacted:SECRET]",
+        "machine h login u password MARKSECRET",
+        "curl -u admin:MARKSECRET",
+        "kind: Secret\ndata:\n  p: MARKSECRET",
+    ],
+)
+def test_a_mark_in_an_answer_hides_no_secret_beside_it(text: str, mark: str) -> None:
+    said = text.replace("MARK", mark).replace("SECRET", SECRET)
+    once, hits = redact({"said": said})
+    assert SECRET not in str(once)
+    assert hits
+    assert redact(once)[0] is once
+
+
+def test_a_mark_hides_no_secret_that_its_key_names() -> None:
+    assert SECRET not in str(redact({"FASTLY_API_TOKEN": f"[redacted:x]{SECRET}"})[0])
+
+
+@pytest.mark.parametrize("said", ["[redacted:password] hunter2zebra", "[redacted:hunter2zebra]"])
+def test_only_a_whole_mark_of_a_rule_counts_as_redacted(said: str) -> None:
+    assert redact({"password": said}, names=True)[0] == {"password": "[redacted:field-name]"}
+    assert redact({"pin": said}, paths=["**.pin"])[0] == {"pin": "[redacted:path]"}
