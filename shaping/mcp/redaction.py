@@ -169,10 +169,12 @@ class MessageRedaction:
 
     def answer(self, name: str, wire: dict[str, Any], uri: str = "") -> dict[str, Any]:
         """Clean a resource that was read or a prompt, by the rules for its name; `uri` is what was asked for."""
-        rules = self._shaper.plan(name, surface="mcp").redact
+        plan = self._shaper.plan(name, surface="mcp")
+        rules = plan.redact
         if self._shaper.mode != "on":
             return wire
         private = self._private
+        said = wire if private is None else _without_texts_behind(wire, private, plan)
 
         def members(value: Mapping[str, Any], skipped: Collection[str] = ()) -> dict[str, Any]:
             return dict(_members(_without(value, private, skipped), "", rules, [], skipped))
@@ -192,9 +194,9 @@ class MessageRedaction:
 
         of_items = {"contents": block, "messages": message}
         items = {
-            name: [clean(one) for one in wire[name]] for name, clean in of_items.items() if _is_objects(wire.get(name))
+            name: [clean(one) for one in said[name]] for name, clean in of_items.items() if _is_objects(said.get(name))
         }
-        out = {**members(wire, items), **items}
+        out = {**members(said, items), **items}
         return wire if out == wire else out
 
     def clean(self, said: ValueT, method: str = "") -> ValueT:
@@ -335,7 +337,8 @@ def _without_private(result: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]
 
 def _without_continuations(content: Sequence[Any], private: FieldPlan, plan: Plan) -> list[Any]:
     """Withhold the texts behind one that is withheld, up to one that is data: what it names may go on in them."""
-    texts = [block["text"] if is_text(block) and data_in(block["text"], plan) is None else None for block in content]
+    written = [_text_in(block) for block in content]
+    texts = [None if text is None or data_in(text, plan) is not None else text for text in written]
     if len(texts) - texts.count(None) <= 1:
         return list(content)
     marks = [_mark(text, private) for text in texts]
@@ -343,9 +346,38 @@ def _without_continuations(content: Sequence[Any], private: FieldPlan, plan: Pla
     if not any(marks) and private.apply(whole) != whole and all(private.apply(text) == text for text in texts):
         marks = [_SPLIT] * len(texts)  # the name itself is in two blocks
     out, mark = [], ""
-    for block, text, own in zip(content, texts, marks, strict=True):
-        out.append({**block, "text": mark or own} if text is not None and (mark or own) else block)
-        mark = "" if text is None and is_text(block) else mark or own
+    for block, text, own, any_text in zip(content, texts, marks, written, strict=True):
+        out.append(_with_text(block, mark or own) if text is not None and (mark or own) else block)
+        mark = "" if text is None and any_text is not None else mark or own
+    return out
+
+
+def _text_in(block: Mapping[str, Any]) -> str | None:
+    """Return the text of a block, of what a resource holds, or of a resource in a block."""
+    resource = block.get("resource")
+    text = resource.get("text") if isinstance(resource, dict) else block.get("text")
+    return text if isinstance(text, str) else None
+
+
+def _with_text(block: Mapping[str, Any], text: str) -> dict[str, Any]:
+    resource = block.get("resource")
+    return {**block, "resource": {**resource, "text": text}} if isinstance(resource, dict) else {**block, "text": text}
+
+
+def _without_texts_behind(wire: dict[str, Any], private: FieldPlan, plan: Plan) -> dict[str, Any]:
+    """Withhold the texts behind one that is withheld in a resource that was read, or in a prompt's messages."""
+    out = dict(wire)
+    if _is_objects(wire.get("contents")):
+        out["contents"] = _without_continuations(wire["contents"], private, plan)
+    if _is_objects(wire.get("messages")):
+        contents = [message.get("content") for message in wire["messages"]]
+        lists = [one if _is_objects(one) else [one] if isinstance(one, dict) else [] for one in contents]
+        blocks = iter(_without_continuations([block for one in lists for block in one], private, plan))
+        kept = [[next(blocks) for _ in one] for one in lists]
+        out["messages"] = [
+            {**message, "content": new if isinstance(old, list) else new[0]} if new else message
+            for message, old, new in zip(wire["messages"], contents, kept, strict=True)
+        ]
     return out
 
 

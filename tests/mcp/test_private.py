@@ -353,6 +353,28 @@ def test_a_private_value_does_not_leave_in_the_blocks_behind_its_name(case: str,
         assert "kEd.42" not in out
 
 
+def test_a_private_value_does_not_leave_in_a_resource_behind_its_name() -> None:
+    resource = {"type": "resource", "resource": {"uri": "x://a", "text": "LeAkEd.42"}}
+    for first in ("his email is", "email"):
+        content = [{"type": "text", "text": first}, resource]
+        assert "kEd.42" not in json.dumps(SHAPER.shape_result({"content": content}, tool="users"))
+
+
+@pytest.mark.parametrize("first", ["his email is", "email"])
+def test_a_private_value_does_not_leave_behind_its_name_in_prompts_and_resources(first: str) -> None:
+    texts = [{"type": "text", "text": first}, {"type": "text", "text": "LeAkEd.42"}]
+    for wire in (
+        {"messages": [{"role": "user", "content": text} for text in texts]},
+        {"messages": [{"role": "user", "content": texts}]},
+        {"contents": [{"uri": "x://a", "text": text["text"]} for text in texts]},
+    ):
+        assert "kEd.42" not in json.dumps(MessageRedaction(SHAPER).answer("users", wire))
+    plain = {
+        "messages": [{"role": "user", "content": {"type": "text", "text": "hello"}}, {"role": "user", "content": "x"}]
+    }
+    assert MessageRedaction(SHAPER).answer("users", plain) is plain
+
+
 def test_blocks_behind_data_with_a_private_field_stay() -> None:
     texts = ('{"email": "x", "id": 1}', "2 rows")
     result = Shaper(CONFIG).shape_result({"content": [{"type": "text", "text": text} for text in texts]}, tool="users")
