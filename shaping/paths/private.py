@@ -11,7 +11,16 @@ from string import ascii_lowercase, ascii_uppercase, digits
 from typing import TypeAlias, TypeGuard
 
 from shaping.paths.grammar import Deep, Glob, Name
-from shaping.paths.spelling import TAG, compact, names_in, plain_name, plain_text, spellings
+from shaping.paths.spelling import (
+    TAG,
+    compact,
+    has_controls,
+    names_in,
+    plain_name,
+    plain_text,
+    spellings,
+    without_controls,
+)
 
 Rest: TypeAlias = "tuple[Name | Glob | Deep, ...]"  # what is left to match of a path
 
@@ -83,7 +92,7 @@ class PrivateNames:
 
     def is_in_key(self, key: str) -> bool:
         """Return whether a key is a text that names a private field: a sentence, a name with its value, base64."""
-        if len(key.split()) > _MOST_WORDS or (_HAS_DIGIT.search(key) and _NO_NAME.search(key)):
+        if has_controls(key) or len(key.split()) > _MOST_WORDS or (_HAS_DIGIT.search(key) and _NO_NAME.search(key)):
             return self.first_in(key) is not None
         return bool((found := base64_text(key)) and self.first_in(found))
 
@@ -95,6 +104,8 @@ class PrivateNames:
     def first_in(self, text: str) -> str | None:
         """Return a field that a text names, in plain letters, escapes, markup or base64."""
         plain = plain_text(text)
+        if has_controls(text):  # some readers are shown what a terminal hides
+            plain += f"\n{plain_text(without_controls(text))}"
         for run in (text, *(run for run in _BASE64_RUN.findall(text) if run[:2] in _TEXT_STARTS)):
             if found := base64_text(run):
                 plain += f"\n{plain_text(found)}"
@@ -105,7 +116,7 @@ class PrivateNames:
         if self.labels and (match := self.pattern.search(plain)):
             return self.labels[(match.lastindex or 1) - 1]
         hit = self._first_name(plain)
-        return hit or (self._first_name(TAG.sub(" ", plain)) if "<" in plain else None)
+        return hit or (self._first_name(f"{TAG.sub(' ', plain)}\n{TAG.sub('', plain)}") if "<" in plain else None)
 
     def _may_be_in(self, plain: str) -> bool:
         """Look fast whether the letters of a name follow one another, wherever words begin and end."""

@@ -23,7 +23,11 @@ INVISIBLE: Final = (
     "\U000e0000-\U000e0fff"
 )
 BLANKS: Final = "\x0b\x0c\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-_COLOUR: Final = r"\[[0-9;:?<=>]{0,40}[ -/]?[@-~]|\][^\x07\x1b\\\n]{0,400}+(?:\x07|\x1b['\\])?+"
+# Sequences for a terminal: their parameters, and the texts that it does not show (ECMA-48), in 7 bits and in 8.
+_PARAMETERS: Final = r"[0-9;:?<=>]{0,40}[ -/]?[@-~]"
+_HIDDEN_TEXT: Final = r"[^\x07\x1b\x9c\\\n]{0,400}+(?:\x07|\x9c|\x1b['\\])?+"
+_AFTER_ESC: Final = rf"\[{_PARAMETERS}|[]PX^_]{_HIDDEN_TEXT}|[#%(-/][0-~]|[6-9=>DEHMNOZclno|}}~]"
+CONTROL: Final = re.compile(r"[\x1b\x90-\x9f]")
 # Escapes of JSON and of programs, of URLs and of HTML, nested ones too (`\\\\\\/`, `%252B`, `&amp;quot;`), each read as
 # what it stands for, and what a reader does not see as nothing. Their first characters come first because the engine
 # skips to the next of them; a run of backslashes is tried at its start only, or a long one would take minutes.
@@ -36,11 +40,12 @@ ESCAPE: Final = re.compile(
     r"""(?:(?<=\\)(?<!\\\\)\\*+(?:u\{([0-9a-fA-F]{1,8})\}|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2})"""
     r"""|([0-3][0-7]{2})|([nrtbf/"'&]))"""
     rf"""|(?<=%){OF_URL}|(?<=&){OF_HTML}"""
-    rf"""|(?<=\x1b)(?:{_COLOUR})?+|(?<=[{INVISIBLE}\ud800-\udfff])|(?<=([{BLANKS}])))"""
+    rf"""|(?<=\x1b)(?:{_AFTER_ESC})?+|(?<=\x9b)(?:{_PARAMETERS})?+|(?<=[\x90\x98\x9d-\x9f]){_HIDDEN_TEXT}"""
+    rf"""|(?<=[{INVISIBLE}\ud800-\udfff])|(?<=([{BLANKS}])))"""
 )
 _OCTAL, _LETTER_CODE, _OCTETS, _ENTITY, _BLANK = 5, 6, 9, 10, 11
 _LETTERS: Final = {"n": "\n", "r": "\n", "t": "\t", "b": "", "f": " "}
-_HIDDEN: Final = re.compile(rf"\x1b(?:{_COLOUR})|[{INVISIBLE}]")
+_HIDDEN: Final = re.compile(rf"\x1b(?:{_AFTER_ESC})|\x9b{_PARAMETERS}|[\x90\x98\x9d-\x9f]{_HIDDEN_TEXT}|[{INVISIBLE}]")
 _FILLERS: Final = "\u115f\u1160\u3164\uffa0\u17b4\u17b5"  # letters that show nothing
 # Letters that Unicode does not take apart, by their names: small capitals, white on black, with a stroke.
 _LETTER: Final = re.compile(
@@ -49,7 +54,8 @@ _LETTER: Final = re.compile(
 )
 _ALNUM: Final = re.compile(r"[^\W_]+")
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+|[^\W_a-zA-Z0-9]+")
-TAG: Final = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
+# Markup that stands in or around a word, and the number of a footnote.
+TAG: Final = re.compile(r"<su[pb]>[\d*]{1,3}</su[pb]>|</?[a-zA-Z][^<>]{0,200}>|<!--[^<>]{0,200}-->")
 _BINARY: Final = re.compile(r'\{"\$base64":"((?:[A-Za-z0-9+/=]{4})*)"\}')  # a key of bytes, as it is written
 _BYTES: Final = re.compile(r"\Ab(['\"])(.*)\1\Z", re.DOTALL)
 _LINK: Final = re.compile(r"\[([^\[\]]{1,200})\]\([^()\s]{0,400}\)")
@@ -73,6 +79,16 @@ def visible_text(text: str) -> str:
     return text if text.isascii() and text.isprintable() else _HIDDEN.sub("", text)
 
 
+def has_controls(text: str) -> bool:
+    """Return whether a text has sequences for a terminal."""
+    return "\x1b" in text or (not text.isascii() and CONTROL.search(text) is not None)
+
+
+def without_controls(text: str) -> str:
+    """Return a text without what begins the sequences for a terminal, but with what they hold."""
+    return CONTROL.sub("", text)
+
+
 def is_escaped(text: str) -> bool:
     """Return whether a text has a character that escapes begin with."""
     return "\\" in text or "%" in text or "&" in text
@@ -82,7 +98,7 @@ def plain_text(text: str) -> str:
     """Return a text in plain letters, without the escapes of URLs, of HTML and of JSON, one inside the other."""
     for _ in range(_MOST_ESCAPES):
         # Of a text in ASCII the names stand out whatever is invisible in it, but for colours.
-        text = plain_letters(visible_text(text) if "\x1b" in text else text)
+        text = plain_letters(visible_text(text) if has_controls(text) else text)
         if not is_escaped(text) or (plain := ESCAPE.sub(unescaped, text)) == text:
             break
         text = plain

@@ -10,7 +10,18 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from shaping.paths.spelling import BLANKS, ESCAPE, INVISIBLE, OF_HTML, OF_URL, is_escaped, unescaped
+from shaping.paths.spelling import (
+    BLANKS,
+    CONTROL,
+    ESCAPE,
+    INVISIBLE,
+    OF_HTML,
+    OF_URL,
+    has_controls,
+    is_escaped,
+    unescaped,
+    without_controls,
+)
 from shaping.redaction.credentials import BARE, CREDENTIALS, GENERIC, pages
 from shaping.redaction.engine import NO_RULES, Rule, Ruleset, Span, encodable, has_one, mark, unbase64
 from shaping.redaction.names import assignments
@@ -33,11 +44,13 @@ _KINDS: Final = bytes(
 _CODE: Final = re.compile(
     r"u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|U00([0-9a-fA-F]{6})|x([0-9a-fA-F]{2})|(?P<octal>[0-3][0-7]{2})"
 )
-_AFTER_BACKSLASH: Final = {"/": "/", "n": "\n", "r": "\n", "t": "\t", "b": "\b", "f": "\f", '"': "'\""}
+_AFTER_BACKSLASH: Final = {"/": "/", "n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", '"': "'\""}
 _END_OF_LINK: Final = re.compile(r"(?:\x1b|(?<!\\)\\++u001b)\\++(?!u00)")  # of a terminal: its backslash is no escape
 _AROUND: Final = 500  # characters on either side of an escape that a credential may have
 # A mark of ours says nothing; of any other text that looks like one, what it holds is looked at.
 _MARK: Final = re.compile(r"\[redacted:(?:([^\[\]\n]{0,200})(\]))?")
+# What breaks a line, but stands in the middle of a token: a rule looks over it.
+_BREAK: Final = re.compile(r"(?<=[A-Za-z0-9_-])[\r\x0b\x0c\x85](?=[A-Za-z0-9_-])")
 MARKED: Final = "[redacted:"
 _APART: Final = frozenset(" \t\r\n\"'`,;:&@=()[]{}<>|\\")  # what stands between a value and other things
 _OURS: Final = frozenset({"field-name", "path", "unreadable", "header", *(rule.name for rule in CREDENTIALS.rules)})
@@ -63,6 +76,9 @@ def views(text: str) -> Iterator[View]:
     yield View(text, [], [])
     if _may_be_decoded(text):
         yield from (view for view in (_decode(text, form=form) for form in _ways(text)) if view.decoded)
+    for has_one_of, sign in ((has_controls, CONTROL), (_breaks, _BREAK)):
+        if has_one_of(text):
+            yield _without(text, [match.span() for match in sign.finditer(text)])
 
 
 def _ways(text: str) -> tuple[bool, ...]:
@@ -92,6 +108,10 @@ def _may_be_decoded(text: str) -> bool:
     return is_escaped(text) or MARKED in text or hides(text)
 
 
+def _breaks(text: str) -> bool:
+    return any(one in text for one in "\r\x0b\x0c\x85") and _BREAK.search(text) is not None
+
+
 def _decode(text: str, *, form: bool = False) -> View:
     view = View(text, [], [])
     for _ in range(_MOST_ESCAPES):
@@ -115,6 +135,11 @@ def _without_marks(text: str) -> View:
             gone += [match.span(2)] if match[2] else []
         elif not {before, after} <= _APART | {""}:
             gone.append(match.span())
+    return _without(text, gone)
+
+
+def _without(text: str, gone: list[tuple[int, int]]) -> View:
+    """Read a text without some of its parts, which are in order."""
     ends = [0, *(end for _, end in gone)]
     pieces = [text[end:start] for end, (start, _) in zip(ends, gone, strict=False)]
     return View("".join((*pieces, text[ends[-1] :])), list(accumulate(map(len, pieces))), ends[1:])
@@ -142,6 +167,10 @@ def candidates(text: str) -> Ruleset:
     plain = _without_backslashes(text)
     found = _matching(plain)
     hidden = hides(plain)
+    if _breaks(plain):
+        found += _matching(_BREAK.sub("", plain))
+    if has_controls(plain):
+        found += _matching(without_controls(plain))
     if MARKED in plain:
         found += _matching(_decode(plain).text)
     if hidden or "%" in plain or "&" in plain:
@@ -203,7 +232,7 @@ def secrets(text: str, rules: Ruleset = CREDENTIALS, context: str = "", rest: in
     Its first `rest` characters are the rest of a private key that began in another text.
     """
     is_named = context and rules.knows(context)
-    if not (rest or is_named or _may_be_decoded(text) or rules.matching(encodable(text))) and (
+    if not (rest or is_named or _may_be_decoded(text) or _breaks(text) or rules.matching(encodable(text))) and (
         len(text) < _SHORTEST_BASE64 or not _HAS_BASE64(encodable(text))
     ):
         return []

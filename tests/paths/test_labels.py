@@ -454,3 +454,24 @@ def test_many_private_keys_are_one_omission() -> None:
         {"a": 1, **{f"salary={number}": 1 for number in range(1500)}}, tool="t"
     )
     assert [(one.path, one.count) for one in shaped.omissions] == [("*", 1500)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sal\x1b(Bary",
+        "sal\x9b31mary",
+        "\x1b]salary",
+        "\x1b]0;salary\x07",
+        "\x9b1msalary\x9b0m",
+        "\x1b7salary\x1b8",
+        "\x1bMsalary",
+        "salary<sup>1</sup>",
+        "sal<!-- x -->ary",
+    ],
+)
+def test_what_a_terminal_or_a_browser_does_not_show_hides_no_name(name: str) -> None:
+    shaper = Shaper(CONFIG)
+    assert str(HELD) not in shaper.shape(f"{name} {HELD}", tool="t").text
+    if name.count("\x07") == 0:
+        assert str(HELD) not in shaper.shape({name: HELD, "a": 1}, tool="t").text

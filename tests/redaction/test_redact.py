@@ -433,3 +433,13 @@ def test_a_mark_hides_no_secret_that_its_key_names() -> None:
 def test_only_a_whole_mark_of_a_rule_counts_as_redacted(said: str) -> None:
     assert redact({"password": said}, names=True)[0] == {"password": "[redacted:field-name]"}
     assert redact({"pin": said}, paths=["**.pin"])[0] == {"pin": "[redacted:path]"}
+
+
+BETWEEN = ("\x1b(B", "\x1b=", "\x1bPa\x1b\\", "\x1b_a\x1b\\", "\x9d0;t\x9c", "\x9b31m", "\x1b7", *"\r\v\f\x85")
+
+
+@pytest.mark.parametrize("between", BETWEEN)
+def test_no_sequence_for_a_terminal_and_no_break_hides_a_token(between: str) -> None:
+    said = f"log {TOKEN[:12]}{between}{TOKEN[12:]} x"
+    for form in ("alone", "in a list", "deep", "in prose", "as a key", "assigned"):
+        assert TOKEN[14:] not in str(redact(FORMS[form](said))[0])
