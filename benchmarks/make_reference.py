@@ -115,7 +115,7 @@ TOP_EXAMPLES: Final[Mapping[str, Any]] = {
     "tokenizer": "cl100k_base",
     "store": {"kind": "sqlite", "ttl_seconds": 3600},
     "agent_controls": True,
-    "tools": {"delete_*": {"drop": True}, "search": {"max_description": 400}},
+    "tools": {"delete_*": {"drop": True}, "search": {"max_description": 400, "codes": ["NOT_FOUND"]}},
     "tools_changed": "announce",
     "allow_eval": True,
     "errors": {"requests.exceptions.Timeout": "TIMEOUT"},
@@ -194,8 +194,8 @@ ABOUT_API: Final = (
 ABOUT_CLIENTS: Final = (
     "What each client does with a tool's result, and where that is known from: measured in a run against a "
     "scripted model (`benchmarks/clients`), or read in its source or issues. `reads` is the channel that its "
-    "model sees; results above the limit are cut by the client, so shaping stays below it. The file is "
-    "`config/clients.json`."
+    "model sees of a result that has both; results above the limit are cut by the client, so shaping stays below "
+    "it. The file is `config/clients.json`."
 )
 ABOUT_REDACTION: Final = (
     "The kinds of secrets that are replaced by `[redacted:NAME]` wherever they stand; how each looks, and what "
