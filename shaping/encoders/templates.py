@@ -23,7 +23,8 @@ _COLUMNS: Final = 4  # that are tried for that: those with the fewest different 
 ODD = re.compile(r"\{(?:\d*|…)\}|[\x00-\x08\x0b-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _CUT: Final = "\x1f"  # stands between words that nothing else divides
 _GAP, _WORD = re.compile(rf"[ \t{_CUT}]+"), re.compile(r"\S+")
-JSON_LINE = re.compile(r'^[^{}\n]*\{".*\}$', re.MULTILINE)  # of a log: an object, mostly alone
+# Of a log: an object, alone or behind a time or a place, but no line of source code.
+JSON_LINE = re.compile(r"""^(?:(?=[^\d{\n]*+\d)[^{}\n=("']++(?<= ))?\{".*\}$""", re.MULTILINE)
 _DIVIDING: Final = frozenset("/\\=:,;()[]}<>|\"'`")  # what stands between the parts of a word
 _ENCLOSING: Final = frozenset("()[]}<>\"'`,;")  # what is worth writing once even where it stands alone
 _PATH = re.compile(r"(?:\w+://)?[^:]*(?:/|:+)|")  # the folder of a file, or the file of a line in it

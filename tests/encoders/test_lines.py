@@ -129,6 +129,7 @@ def test_objects_in_the_lines_of_a_log_are_written_short_by_their_members() -> N
         "".join(f"    self.member_of_class_{number} = number_of_parts;\n" for number in range(9)),
         "".join(f"app/models/part_{number}.py:{number}:    total_of_parts = {number} + 1\n" for number in range(9)),
         "".join(f"8d77d549 (Ada 2026-11-17 04:29:17 +0000 {number:3})     total = {number}\n" for number in range(9)),
+        "".join(f'    total_{number} = {{"name of all parts": {number}}}\n' for number in range(9)),
         "#1 is the best\n" + PACKAGES,
         "".join(f"name{number}: {{}} of all the parts that there are\n" for number in range(9)),
     ],
