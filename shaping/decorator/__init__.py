@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, Literal, ParamSpec, Self, get_args, overload
 
 from shaping.cleaning import fail_safe
@@ -20,6 +21,8 @@ from shaping.decorator.frameworks import (
     report_error,
 )
 from shaping.errors import ErrorDetail, from_exception, registry
+from shaping.errors.exceptions import says_less, text_of
+from shaping.redaction import scrub
 from shaping.response import Shaped, ShapedDict, ShapedList
 from shaping.settings import Overrides, Plan
 from shaping.settings.context import CallNotes
@@ -216,7 +219,18 @@ class DecoratedCall:
         if not plan.enabled and fail_safe(str(error), plan) == str(error):
             raise error
         detail = from_exception(error, table=table, debug=plan.debug, state_changing=tool.state_changing)
-        return self._failed(self.shape(None, error=detail), error)
+        return self._failed(self.shape(None, error=self._with_all_words(detail, error)), error)
+
+    def _with_all_words(self, detail: ErrorDetail, error: Exception) -> ErrorDetail:
+        """Return an error with all words of an exception where it has a part of them: they have an answer's budget."""
+        if not says_less(detail, text_of(error)):
+            return detail
+        plan = self.tool.plan()
+        # Half of it, because an error has a share of the budget and its words are written as JSON there.
+        most = None if plan.max_tokens is None else plan.max_tokens // 2
+        plan = replace(plan, fields=plan.error_fields, noise=(), encoding="json", dialect="none", max_tokens=most)
+        words = self.tool.shaper.shape_by(plan, str(error))
+        return detail.model_copy(update={"message": scrub(words.text)})
 
     def _failed(self, shaped: Shaped, error: Exception | None) -> Any:
         reported = report_error(shaped, error, self)

@@ -153,11 +153,21 @@ def describe(exc: BaseException) -> Description:
 
 def message_of(exc: BaseException) -> str:
     """Return the exception's own text without stack frames, or the name of its kind."""
+    return sentence_of(text_of(exc)) or kind_of(exc)
+
+
+def text_of(exc: BaseException) -> str:
+    """Return the exception's own text, empty where it has none."""
     try:
-        text = str(exc)
+        return str(exc)
     except Exception:  # noqa: BLE001  an exception that cannot say what it is must not become another one
-        text = ""
-    return sentence_of(text) or kind_of(exc)
+        return ""
+
+
+def says_less(error: ErrorDetail, words: str) -> bool:
+    """Return whether an error has only the beginning of an exception's words, or lacks the traceback in them."""
+    said = error.message.strip()
+    return scrub(words).strip() != said and scrub(sentence_of(words)).strip() == said
 
 
 def sentence_of(text: str) -> str:

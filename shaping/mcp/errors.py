@@ -13,7 +13,7 @@ from shaping.envelope import is_envelope, recognise
 from shaping.envelope.dialects.members import lenient_error
 from shaping.errors import ErrorDetail, ToolError, from_exception, make_error, nearest
 from shaping.errors.detail import code_for_status, phrase
-from shaping.errors.exceptions import look_up, sentence_of, summary
+from shaping.errors.exceptions import look_up, summary
 from shaping.errors.texts import scrub_value
 from shaping.redaction import scrub
 from shaping.response import required
@@ -139,12 +139,6 @@ def error_from_cause(cause: BaseException, table: Mapping[str, str], *, debug: b
     error = _coded(found.message) or _by_words(found.message)
     kept = {name: getattr(error, name) or getattr(found, name) for name in ("details", "similar")}
     return error.model_copy(update={**kept, "detail": found.detail})
-
-
-def says_less(error: ErrorDetail, raised: BaseException) -> bool:
-    """Return whether an error is the beginning of what a tool raised, or lacks the traceback that it quotes."""
-    words = own_words(str(raised))
-    return words != error.message and scrub(sentence_of(words)).strip() == error.message.strip()
 
 
 def model_text(error: ErrorDetail, words: str | None = None) -> str:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.errors import ErrorDetail, ToolError, from_exception, make_error
+from shaping.errors.exceptions import says_less
 from shaping.ledger import Ledger, open_ledger
-from shaping.mcp.errors import error_from_text, error_text, says_less
+from shaping.mcp.errors import error_from_text, error_text, own_words
 from shaping.mcp.parts import ResultContext, ToolEntry, unlisted_entry
 from shaping.mcp.redaction import MessageRedaction, well_formed
 from shaping.mcp.result import ShapedResult, error_result, shape_call, text_of, with_meta
@@ -279,7 +280,7 @@ class MCPShaper:
         started = perf_counter()
         context = self._context(session, tool, _NO_OPTIONS, server, **about)
         told = None if raised is None else error_text(raised)
-        if raised is not None and told is not None and says_less(error, raised):
+        if raised is not None and told is not None and says_less(error, own_words(str(raised))):
             # The words of a tool are its answer, and have the budget of one.
             shaped = shape_call(self.shaper, told, replace(context, error=error))
         else:

@@ -4,7 +4,9 @@ import asyncio
 import copy
 import functools
 import inspect
+import json
 import pickle
+import re
 import sys
 from collections import UserDict
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
@@ -19,6 +21,7 @@ from pydantic import BaseModel, TypeAdapter
 import shaping
 from shaping import Shaper, ToolError, shape
 from shaping.settings import context
+from shaping.tokens import exact
 
 
 class Owner(BaseModel):
@@ -748,3 +751,24 @@ def test_the_docstring_that_frameworks_show_lists_the_codes_a_tool_may_fail_with
     assert (find.__doc__, find()) == ("Find a thing.\nErrors: NOT_FOUND, TIMEOUT", {"data": {"n": 1}})
     with pytest.raises(shaping.errors.UnknownCodeError, match="Did you mean 'NOT_FOUND'"):
         shape(codes=["NOT_FUOND"])(lambda: 1)
+
+
+def test_the_words_of_an_exception_have_the_budget_of_an_answer_and_can_be_asked_back() -> None:
+    trace = (
+        'Traceback (most recent call last):\n  File "user.py", line 3, in run\nZeroDivisionError: division by zero\n'
+    )
+    log = "".join(f"step {n * 7919 % 1000} of part {n} was done\n" for n in range(3000))
+    shaper = Shaper({"global": {"max_tokens": 2000}}, expandable=True)
+
+    @shape(shaper=shaper)
+    def run(words: str) -> None:
+        raise RuntimeError(words)
+
+    assert run(f"the job failed:\n{trace}see its log")["error"]["error"] == f"the job failed:\n{trace}see its log"
+    cut = run(f"the job failed:\n{trace}{log}")
+    said = cut["error"]["error"]
+    assert 500 < exact(json.dumps(cut)) <= 2000
+    assert trace in said
+    ref = re.search(r"r_[a-z2-7]{26}", said)
+    assert ref is not None
+    assert "part 1777 was done" in shaper.expand(ref[0], search="part 1777 was").text
