@@ -197,7 +197,14 @@ def _unwrap_file(file: Path) -> Rewritten:
 
 def _edit(file: Path) -> ConfigEdit:
     toml = _is_toml(file)
-    return ConfigEdit(lambda text: entries.unwrap(text, toml=toml).text, partial(same_servers, toml=toml))
+
+    def plain(text: str) -> str:
+        backup = edit.backup_of(file)
+        before = read_config(backup) if backup.exists() else None
+        return entries.unwrap(text, toml=toml, before=before).text
+
+    edit = ConfigEdit(plain, partial(same_servers, toml=toml))
+    return edit
 
 
 @contextmanager

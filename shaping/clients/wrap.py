@@ -108,22 +108,28 @@ def wrap(text: str, options: WrapOptions = _DEFAULTS, *, toml: bool = False) -> 
     return replace(_rewrite(text, decide, toml=toml), signing_in=tuple(signing_in))
 
 
-def unwrap(text: str, *, toml: bool = False) -> Rewritten:
-    """Take `shaping proxy` away from every server that is behind it."""
+def unwrap(text: str, *, toml: bool = False, before: str | None = None) -> Rewritten:
+    """Take `shaping proxy` away from every server that is behind it; `before` is the file as it was without it."""
+    known = {} if before is None else server_entries(before, toml=toml)
 
-    def decide(_: str, server: dict[str, Any]) -> dict[str, Any] | str:
-        return _unwrapped(server, toml=toml) if is_wrapped(server) else "it has no proxy"
+    def decide(name: str, server: dict[str, Any]) -> dict[str, Any] | str:
+        if not is_wrapped(server):
+            return "it has no proxy"
+        entry, original = _unwrapped(server, toml=toml), known.get(name)
+        return entry if original is None or _settled(original) != _settled(entry) else original
 
     return _rewrite(text, decide, toml=toml)
 
 
 def server_names(text: str, *, toml: bool = False) -> list[str]:
     """Return the names of the servers in a config file."""
-    return list(tomlkit.parse(text).get("mcp_servers", {}) if toml else server_entries(text))
+    return list(server_entries(text, toml=toml))
 
 
-def server_entries(text: str) -> dict[str, dict[str, Any]]:
-    """Return the servers of a list in JSON by their names, each as most clients write it."""
+def server_entries(text: str, *, toml: bool = False) -> dict[str, dict[str, Any]]:
+    """Return the servers of a list by their names, each as most clients write it."""
+    if toml:
+        return dict(tomlkit.parse(text).unwrap().get("mcp_servers", {}))
     return {name: server for name, _, server in _servers(jsonc.read(text))}
 
 

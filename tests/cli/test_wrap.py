@@ -105,6 +105,15 @@ def test_a_new_backup_is_made_where_the_old_one_is_stale(file: Path) -> None:
     assert file.read_bytes() == newer
 
 
+def test_an_entry_that_was_not_edited_comes_back_as_it_was_written(file: Path) -> None:
+    listed = {"bare": {"command": "one"}, "empty": {"args": [], "command": "two"}}
+    file.write_text(json.dumps({"mcpServers": listed}))
+    run("wrap", str(file))
+    file.write_text(json.dumps({**json.loads(file.read_text()), "edited": True}))
+    run("unwrap", str(file))
+    assert json.loads(file.read_text()) == {"mcpServers": listed, "edited": True}
+
+
 def test_a_second_wrap_after_an_edit_keeps_the_original(file: Path) -> None:
     run("wrap", str(file), "--skip", "a")
     assert file.read_bytes() == ORIGINAL
