@@ -247,7 +247,7 @@ def search(
     `attempt` takes a room, and returns a candidate, its cost, which grows with the room roughly along a line, and
     whether more room would change nothing. `over` is a room that is known to be too large, with its cost.
     """
-    best, fits, width = None, (0, 0.0), 0
+    best, fits, width, same = None, (0, 0.0), 0, 0
     least, before = limit * (_ENOUGH if limit < _MANY else _ENOUGH_OF_MANY), over or fits
     for _ in range(_TRIES):
         candidate, cost, whole = attempt(room)
@@ -260,8 +260,9 @@ def search(
         if fits[1] >= least or (whole and cost <= limit) or (over and left <= max(8, over[0] // 50)):
             break
         guess = _on_line(*((fits, over) if over and best is not None else (before, now)), _AIM * limit)
-        # Elements are large: where more or less room held the same, the next step is a longer one.
-        step = 8 if cost == before[1] else 32
+        # Elements are large, or cost nothing: the more rooms in a row cost the same, the longer the next step.
+        same = same + 1 if cost == before[1] else 0
+        step = max(2, 32 >> 2 * same)
         if over is None:
             room = min(max(guess, room + room // step + 8), room * 4 + 8)
         elif width and left > width / 2:

@@ -227,8 +227,7 @@ class Members:
         first = rows[0]
         if len(first) > 1 and set(map(len, rows)) == {len(first)}:
             try:
-                values = zip(*map(itemgetter(*first), rows), strict=True)
-                self._columns = dict(zip(first, map(list, values), strict=True))
+                self._columns = {key: list(map(itemgetter(key), rows)) for key in first}
             except KeyError:  # as many members, but others
                 pass
         self.counts = Counter(chain.from_iterable(rows)) if self._columns is None else dict.fromkeys(first, len(rows))
