@@ -35,6 +35,7 @@ _LEAST = 32  # tokens: in fewer a part of a result says nothing
 _BLOCKS_FREE: Final = 0.125  # the share of a budget that blocks may have besides what the texts have
 _BLOCKS_MOST: Final = 0.5  # and the share above which they are cut
 TEXT_MEMBERS: Final = frozenset({"type", "text"})
+_MIRRORS: Final = 16  # first text blocks, one of which may say all data again: comparing every block takes n^2
 _MISSING = object()
 _ENTRY = frozenset({"name", "path", "type"})
 _KEPT_AS = frozenset({"sha", "mode"})  # how a repository keeps an entry, which no file says of its own data
@@ -190,7 +191,8 @@ def _from_structured(
     elif wrapped and inner is not _MISSING:
         part = DataPart(inner, part.blocks)
     wrapped = wrapped and inner is not _MISSING
-    rest = [read(index, text) for index, text in texts if index not in part.blocks]
+    mirrors = frozenset(part.blocks)
+    rest = [read(index, text) for index, text in texts if index not in mirrors]
     return ResultData((part, *rest), part, wrapped)
 
 
@@ -256,7 +258,7 @@ def _mirrored(value: Any, texts: Sequence[tuple[int, str]]) -> DataPart:
         index = next((index for index, text in texts if _says(value, text)), None)
         return DataPart(value, () if index is None else (index,))
     compact_json = shallow_json(value)
-    for index, text in texts:
+    for index, text in texts[:_MIRRORS]:
         # What a parser of JSON has just made of the same bytes is known to be plain, and a tool's own value is not.
         if compact_json is not None and text.encode(errors="replace") == compact_json:
             return DataPart(orjson.loads(compact_json), (index,), compact_json=compact_json)
