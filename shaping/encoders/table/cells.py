@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from contextlib import suppress
 from functools import lru_cache
 from itertools import chain, repeat
 from operator import eq, itemgetter
@@ -226,10 +227,8 @@ class Members:
         self._columns: dict[str, list[Any]] | None = None  # of records that all have the same members
         first = rows[0]
         if len(first) > 1 and set(map(len, rows)) == {len(first)}:
-            try:
+            with suppress(KeyError):  # as many members, but others
                 self._columns = {key: list(map(itemgetter(key), rows)) for key in first}
-            except KeyError:  # as many members, but others
-                pass
         self.counts = Counter(chain.from_iterable(rows)) if self._columns is None else dict.fromkeys(first, len(rows))
         self._filled = sum(map(bool, rows)) if self._columns is None else len(rows)
 
