@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from shaping import envelope as envelopes
 from shaping.cleaning import CleaningError, clean, data_in, envelope_in, log_fault, misspelt
 from shaping.cleaning.call import clean_call, clean_envelope
-from shaping.present import left_alone, observed, present, present_whole, unshaped, untouched
+from shaping.present import left_alone, observed, present, unshaped, untouched
 from shaping.response import CallContext, Facts, Shaped, ShapedDict, ShapedList, Warned, required
 from shaping.settings.context import PlanChooser
 from shaping.store import Store, open_store
@@ -144,9 +144,9 @@ class Shaper(PlanChooser):
                 read = read._replace(value=cleaned.original)
             self._look_for_fields(read.value, read.plan)
             took = {"clean": round((perf_counter() - started) * 1000, 3)} if plan.debug else {}
-            make = present_whole if read.is_log else present
-            made = make(cleaned, read.plan, read.call, self.facts, self._originals, timings=took)
             # A list is cut at its end; a log that is cut, as a text, keeps the lines that report errors.
+            cuts = not read.is_log
+            made = present(cleaned, read.plan, read.call, self.facts, self._originals, timings=took, may_cut=cuts)
             return made or self._shape(replace(plan, parse=()), value, call)
         except CleaningError as fault:
             return unshaped(fault.original, read.plan, read.call, fault.cause)

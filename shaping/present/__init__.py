@@ -49,47 +49,25 @@ def present(
     store: Originals,
     *,
     timings: Mapping[str, float],
-) -> Shaped:
-    """Wrap cleaned data, and cut it where its text would be over the plan's budget."""
-    response = _whole(cleaned, plan, call, facts, store, timings=timings)
-    if not _surely_fits(response.cleaned, plan):
-        cut = _fit(response)
-        response = response if _is_dearer(cut, response) else _with_file(cut)
-    response.value  # noqa: B018 (wrapped now, so that a fault is met here and not by the reader)
-    return response
-
-
-def present_whole(
-    cleaned: Cleaned,
-    plan: Plan,
-    call: CallContext,
-    facts: Facts,
-    store: Originals,
-    *,
-    timings: Mapping[str, float],
+    may_cut: bool = True,
 ) -> Shaped | None:
-    """Wrap cleaned data; None, with nothing kept and no file written, where a budget would cut it."""
-    response = _whole(cleaned, plan, call, facts, store, timings=timings)
-    if not _surely_fits(response.cleaned, plan) and not _fits_whole(response):
-        return None
-    response.value  # noqa: B018 (wrapped now, so that a fault is met here and not by the reader)
-    return response
+    """Wrap cleaned data, and cut it where its text would be over the plan's budget.
 
-
-def _whole(
-    cleaned: Cleaned,
-    plan: Plan,
-    call: CallContext,
-    facts: Facts,
-    store: Originals,
-    *,
-    timings: Mapping[str, float],
-) -> Presented:
+    Where that may not be done, it is None instead, with nothing kept and no file written.
+    """
     original = Original(cleaned, plan, call, call.owner or facts.session_id, store)
     if original.keeps_absent:
         cleaned = with_absent(cleaned, plan)
         original = replace(original, cleaned=cleaned)
-    return Presented(plan, call, facts, cleaned, original, Fitted(cleaned.value), timings=timings)
+    response = Presented(plan, call, facts, cleaned, original, Fitted(cleaned.value), timings=timings)
+    if not _surely_fits(cleaned, plan):
+        if may_cut:
+            cut = _fit(response)
+            response = response if _is_dearer(cut, response) else _with_file(cut)
+        elif not _fits_whole(response):
+            return None
+    response.value  # noqa: B018 (wrapped now, so that a fault is met here and not by the reader)
+    return response
 
 
 def _fits_whole(whole: Presented) -> bool:
