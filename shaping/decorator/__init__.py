@@ -155,10 +155,13 @@ def _name_of(function: Any) -> str:
 class DecoratedCall:
     """One call of a decorated function: the tool's notes, its result or error, and the shaped answer."""
 
-    def __init__(self, tool: DecoratedTool, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, tool: DecoratedTool, args: tuple[Any, ...], kwargs: dict[str, Any], thrown: Exception | None = None
+    ) -> None:
         self.tool = tool
+        self.thrown = thrown  # what the caller threw into a generator, and gets back where that does not catch it
         self.args = args
-        self.etag = tool.etag_in(args, kwargs or {})
+        self.etag = tool.etag_in(args, kwargs)
         self.notes = CallNotes()
         self.nested = _RUNNING.get()
         self.result: Any = None
@@ -178,7 +181,7 @@ class DecoratedCall:
         except ValueError:  # a generator may end in another context than it began in
             pass
         self.error = error if isinstance(error, Exception) else None
-        return self.error is not None
+        return self.error is not None and self.error is not self.thrown
 
     def set_result(self, result: Any) -> None:
         """Set what the function returned; an iterator is read here, so that its exception is this tool's error."""
@@ -333,13 +336,11 @@ def _generator(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..
         resume, thrown = functools.partial(next, items), None
         try:
             while True:
-                with DecoratedCall(tool, args, kwargs) as decorated_call:
+                with DecoratedCall(tool, args, kwargs, thrown) as decorated_call:
                     try:
                         decorated_call.set_result(resume())
                     except StopIteration as end:
                         return end.value
-                if thrown is not None and decorated_call.error is thrown:
-                    raise thrown
                 answer = decorated_call.answer()
                 try:
                     resume = functools.partial(items.send, (yield answer))
@@ -359,13 +360,11 @@ def _async_generator(function: Callable[..., Any], tool: DecoratedTool) -> Calla
         resume, thrown = functools.partial(anext, items), None
         try:
             while True:
-                with DecoratedCall(tool, args, kwargs) as decorated_call:
+                with DecoratedCall(tool, args, kwargs, thrown) as decorated_call:
                     try:
                         decorated_call.set_result(await resume())
                     except StopAsyncIteration:
                         return
-                if thrown is not None and decorated_call.error is thrown:
-                    raise thrown
                 answer = decorated_call.answer()
                 try:
                     resume = functools.partial(items.asend, (yield answer))
