@@ -28,14 +28,13 @@ from shaping.commands.output import (
     protected_text,
     within_tokens,
 )
-from shaping.commands.process import OURS, NotStartedError, ProcessExit
 from shaping.commands.storage import OutputStore, PartWriter, StoredOutput
 from shaping.errors.texts import scrub_value
 from shaping.parsers import Parsed
 from shaping.present.notices import ROOMY
 from shaping.present.wrap import tag_of
 from shaping.redaction import redact_text
-from shaping.response import CallContext, Shaped, Warned, counted, required
+from shaping.response import CallContext, Shaped, Warned, counted
 from shaping.shaper import Shaper, for_rows
 from shaping.store.files import ResultFile, result_file, results_folder
 from shaping.tokens import cheap, counter
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from os import PathLike
 
+    from shaping.commands.process import NotStartedError, ProcessExit
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
     from shaping.settings import Plan
@@ -92,24 +92,16 @@ def respond_to_stream(shaper: Shaper, plan: Plan, finished: Finished, data: Any)
     return _Response(shaper, plan, CleanedOutputs(finished, plan, off=shaper.mode == "off"), None).end_of_stream(data)
 
 
-def _not_started_envelope(problem: BaseException | None, invocation: Invocation) -> Envelope[Any]:
-    """Return the envelope of a command that could not be started."""
-    error, code = not_started(problem, invocation.argv, invocation.environ)
-    return envelopes.command_envelope(
-        None, exit_code=code, argv=invocation.argv[:1], error=error, duration_ms=0, extensions={"exit_code": code}
-    )
-
-
 def not_started_response(problem: NotStartedError, invocation: Invocation, plan: Plan) -> CommandResponse:
     """Return the response for a command that could not be started."""
-    envelope = _not_started_envelope(problem.__cause__, invocation)
-    error = required(envelope.error)
-    code = int(getattr(envelope.meta, "exit_code", OURS))
+    error, code = not_started(problem.__cause__, invocation.argv, invocation.environ)
+    envelope = envelopes.command_envelope(
+        None, exit_code=code, argv=invocation.argv[:1], error=error, duration_ms=0, extensions={"exit_code": code}
+    )
     if plan.dialect == "none":
         words = f"{error.message}. {error.hint or ''}".strip() + "\n"
         return CommandResponse(lambda: envelope, code, "", words, started=False)
-    wire = orjson.dumps(render_wire(envelope, plan)).decode()
-    return CommandResponse(lambda: envelope, code, f"{wire}\n", started=False)
+    return replace(_wire(envelope, plan, code), started=False)
 
 
 def part_writer(shaper: Shaper, plan: Plan) -> PartWriter:
@@ -121,6 +113,11 @@ def render_wire(envelope: Envelope[Any], plan: Plan) -> Any:
     """Render an envelope in the plan's dialect."""
     # There is an etag only where one was asked for.
     return envelope.render(plan.dialect, include=plan.envelope | {"etag"}, debug=plan.debug)
+
+
+def _wire(envelope: Envelope[Any], plan: Plan, code: int) -> CommandResponse:
+    wire = orjson.dumps(render_wire(envelope, plan)).decode()
+    return CommandResponse(lambda: envelope, code, f"{wire}\n")
 
 
 class _Response:
@@ -339,10 +336,8 @@ class _Response:
         """Return what a program's own envelope says about its data; where we cut the data, our cursor comes first."""
         if self._own is None:
             return {}
-        said = {name: getattr(self._own.meta, name) for name in _PASSED_ON}
-        said = {name: value for name, value in said.items() if value}
-        if ours.meta.truncated:
-            said = {name: value for name, value in said.items() if name not in ("shown", "cursor", "ref")}
+        names = (one for one in _PASSED_ON if not (ours.meta.truncated and one in {"shown", "cursor", "ref"}))
+        said = {name: value for name in names if (value := getattr(self._own.meta, name))}
         if "extensions" in said:
             said["extensions"] = {**said["extensions"], **ours.meta.extensions}
         return said
@@ -410,8 +405,7 @@ class _Response:
         return (fields.include, fields.exclude, fields.rename) != (private.include, private.exclude, private.rename)
 
     def _wire(self, envelope: Envelope[Any]) -> CommandResponse:
-        wire = orjson.dumps(render_wire(envelope, self._plan)).decode()
-        return CommandResponse(lambda: envelope, self._finished.ended.reported, f"{wire}\n")
+        return _wire(envelope, self._plan, self._finished.ended.reported)
 
     def _printed(
         self,
