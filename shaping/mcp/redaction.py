@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from urllib.parse import unquote
 
 import orjson
 
@@ -85,7 +86,7 @@ _DEFINITIONS = frozenset(
 # hold data.
 _WORDS = frozenset({"name", "title", "description", "instructions", "uri", "uriTemplate", "mimeType", "version"})
 _ADDRESSES = frozenset({"uri", "uriTemplate"})
-_PARAMETER = re.compile(r"([?&;#/]([^?&;#/=]{1,400})=)[^?&;#/{}]+")
+_PARAMETER = re.compile(r"([?&;#/]([^?&;#/=]{1,400})=)([^?&;#/{}]+)")
 _ANSWER_WORDS = frozenset({"instructions", "protocolVersion"})  # of an answer that holds definitions
 _SCHEMAS = frozenset({"inputSchema", "outputSchema"})
 _PARTS = frozenset(
@@ -93,6 +94,7 @@ _PARTS = frozenset(
 )
 # Members of a schema: words about a value, schemas by name, and schemas. All others may hold data.
 _SCHEMA_WORDS = frozenset({"title", "description", "$comment", "pattern", "$ref", "$id", "required", "enum", "type"})
+_SCHEMA_TEXTS = frozenset({"$comment", "pattern", "enum"})  # words in which a value may stand too
 _HELD_WORDS = _SCHEMA_WORDS - {"enum", "pattern"} | {"format"}  # what a private property may still say
 _SCHEMAS_BY_NAME = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _SUBSCHEMAS = frozenset(
@@ -290,37 +292,101 @@ def _clean_definition(said: Any, private: FieldPlan, names: Collection[str] = _W
     words = {key for key in said.keys() & set(names) if isinstance(said[key], str)}
     said = {**said, **{key: _clean_address(said[key], private) for key in words & _ADDRESSES}}
     parts = {key for key in said.keys() & (_SCHEMAS | _PARTS) if isinstance(said[key], dict | list)}
+    if private.is_label(said.get("name")) or private.is_label(said.get("title")):
+        said = {key: value for key, value in said.items() if key in words | parts or isinstance(value, bool)}
     return {
-        key: (_clean_schema if key in _SCHEMAS else _clean_definition)(value, private) if key in parts else value
+        key: (_clean_whole_schema if key in _SCHEMAS else _clean_definition)(value, private) if key in parts else value
         for key, value in _without(said, private, words | parts).items()
     }
 
 
 def _clean_address(address: str, private: FieldPlan) -> str:
     """Take the values of private parameters out of an address, which stays one."""
-    return _PARAMETER.sub(lambda found: found[1] if private.is_label(found[2]) else found[0], address)
+    if address.lstrip()[:5].lower() == "data:":
+        return "data:," if _names_private(address, private) else address
+    # A value may be the name of what another parameter holds.
+    is_label = any(private.is_label(unquote(found[3])) for found in _PARAMETER.finditer(address))
+
+    def value(found: re.Match[str]) -> str:
+        is_private = is_label or private.is_label(found[2]) or _names_private(found[3], private)
+        return found[1] if is_private else found[0]
+
+    return _PARAMETER.sub(value, address)
 
 
-def _clean_schema(schema: Any, private: FieldPlan, *, held: bool = False) -> Any:
+def _names_private(text: Any, private: FieldPlan) -> bool:
+    """Return whether a text is more than the name of a private field and holds one."""
+    return isinstance(text, str) and private.apply([text]) != [text]
+
+
+def _clean_whole_schema(schema: Any, private: FieldPlan) -> Any:
+    """Take private fields out of a schema; what a private property refers to is a part of it."""
+    held: set[str] = set()
+    refs: dict[str, set[str]] = {}
+    todo: list[tuple[Any, str]] = [(schema, "")]  # each place with the definition that it stands in, or `*`
+    while todo:
+        here, inside = todo.pop()
+        if isinstance(here, list):
+            todo += [(one, inside) for one in here]
+        elif isinstance(here, dict):
+            inside = "*" if _is_private_schema(here, private) else inside
+            if isinstance(here.get("$ref"), str):
+                refs.setdefault(inside, set()).add(here["$ref"])
+            for key, value in here.items():
+                if key in _SCHEMAS_BY_NAME and isinstance(value, dict):
+                    is_definition = key in {"$defs", "definitions"}
+                    for name, one in value.items():
+                        place = f"#/{key}/{name}" if is_definition else inside
+                        todo.append((one, "*" if private.is_label(name) or inside == "*" else place))
+                else:
+                    todo.append((value, inside))
+    found = refs.get("*", set())
+    while found:
+        held |= found
+        found = {ref for place in found for ref in refs.get(place, ())} - held
+    return _clean_schema(schema, private, refs=held)
+
+
+def _is_private_schema(schema: dict[str, Any], private: FieldPlan) -> bool:
+    """Return whether a schema has a private title, or one of those that it is put together of."""
+    parts = [one for key in ("anyOf", "allOf", "oneOf") if isinstance(schema.get(key), list) for one in schema[key]]
+    return any(private.is_label(one.get("title")) for one in (schema, *parts) if isinstance(one, dict))
+
+
+def _clean_schema(schema: Any, private: FieldPlan, refs: Collection[str], *, held: bool = False) -> Any:
     """Take private fields out of the data in a schema; of a property that is one (`held`) only what it is stays."""
     if isinstance(schema, list):
-        return [_clean_schema(one, private, held=held) for one in schema]
+        return [_clean_schema(one, private, refs, held=held) for one in schema]
     if not isinstance(schema, dict):
         return private.apply(schema)
-    held = held or private.is_label(schema.get("title"))
+    held = held or _is_private_schema(schema, private)
+    schema = {key: value for key, value in schema.items() if not _tells_value(key, schema, private)}
     named = {key for key in schema.keys() & _SCHEMAS_BY_NAME if isinstance(schema[key], dict)}
     inner = {key for key in schema.keys() & _SUBSCHEMAS if isinstance(schema[key], dict | list)}
     out: dict[str, Any] = {}
     for key, value in _without(schema, private, named | inner | _SCHEMA_WORDS).items():
         if key in named:
             out[key] = {
-                name: _clean_schema(one, private, held=held or private.is_label(name)) for name, one in value.items()
+                name: _clean_schema(
+                    one, private, refs, held=held or private.is_label(name) or f"#/{key}/{name}" in refs
+                )
+                for name, one in value.items()
             }
         elif key in inner:
-            out[key] = _clean_schema(value, private, held=held)
+            out[key] = _clean_schema(value, private, refs, held=held)
         elif not held or key in _HELD_WORDS or isinstance(value, bool):
             out[key] = value
     return out
+
+
+def _tells_value(key: str, schema: dict[str, Any], private: FieldPlan) -> bool:
+    """Return whether a member of a schema is a text with a private field in it, or the values of a private name."""
+    if key not in _SCHEMA_TEXTS:
+        return False
+    texts = schema[key] if isinstance(schema[key], list) else [schema[key]]
+    names = schema.get("enumNames")
+    is_named = key == "enum" and isinstance(names, list) and any(map(private.is_label, names))
+    return is_named or any(_names_private(text, private) for text in texts)
 
 
 def _without_private(result: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]:

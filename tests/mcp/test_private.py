@@ -412,3 +412,52 @@ def test_private_holds_for_an_answer_as_it_came_and_for_the_data_of_an_envelope(
             block = {"type": "text", "text": json.dumps({"data": data})}
             assert "98765431" not in json.dumps(shaper.shape_result({"content": [block]}, tool="t"))
             assert "98765431" not in shaper.shape({"data": data}, tool="t").text
+
+
+HELD_PROPERTY = {
+    "properties": {"email": {"$ref": "#/$defs/S"}},
+    "$defs": {"S": {"default": SECRET, "$ref": "#/$defs/T"}},
+}
+SCHEMAS: list[dict[str, Any]] = [
+    {**HELD_PROPERTY, "$defs": {**HELD_PROPERTY["$defs"], "T": {"examples": [SECRET]}}},
+    {"properties": {"b": {"anyOf": [{"title": "Email"}], "default": SECRET}}},
+    {"properties": {"b": {"enum": [f"email={SECRET}"]}}},
+    {"properties": {"b": {"pattern": f"^email={SECRET}$"}}},
+    {"properties": {"b": {"$comment": f"email {SECRET}"}}},
+    {"properties": {"b": {"enumNames": ["email"], "enum": [SECRET]}}},
+]
+SAID: list[tuple[str, dict[str, Any]]] = [
+    *(("tools/list", {"tools": [{"name": "t", "inputSchema": schema}]}) for schema in SCHEMAS),
+    ("prompts/list", {"prompts": [{"name": "p", "arguments": [{"name": "email", "default": SECRET, "x": SECRET}]}]}),
+    ("prompts/list", {"prompts": [{"name": "p", "arguments": [{"name": "q", "title": "Email", "enum": [SECRET]}]}]}),
+    ("resources/list", {"resources": [{"uri": "x://a", "name": "email", "value": SECRET}]}),
+    *(
+        ("resources/list", {"resources": [{"uri": uri, "name": "a"}]})
+        for uri in (
+            f"data:,email={SECRET}",
+            f"data:text/plain;base64,{b64encode(f'email={SECRET}'.encode()).decode()}",
+            f"x://a?p=%7B%22email%22%3A%22{SECRET}%22%7D",
+            f"x://a?filter=email%3D{SECRET}",
+            f"x://a?key=email&value={SECRET}",
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "said"), SAID)
+def test_a_definition_tells_no_value_of_a_private_field(method: str, said: dict[str, Any]) -> None:
+    out = json.dumps(MessageRedaction(SHAPER).clean(said, method))
+    assert SECRET not in out
+    assert b64encode(SECRET.encode()).decode()[4:8] not in out
+
+
+def test_a_definition_without_a_private_field_stays_as_it_is() -> None:
+    schema = {
+        "properties": {"sort": {"enum": ["email", "name"]}, "b": {"$ref": "#/$defs/S"}},
+        "$defs": {"S": {"default": 1}},
+    }
+    said = {
+        "tools": [{"name": "t", "inputSchema": schema}],
+        "resources": [{"uri": "x://a?b=1&c=2", "name": "a", "size": 3}],
+    }
+    assert MessageRedaction(SHAPER).clean(said, "tools/list") is said
