@@ -16,6 +16,7 @@ from shaping.paths.spelling import (
     compact,
     has_controls,
     names_in,
+    pattern_forms,
     plain_name,
     plain_text,
     spellings,
@@ -87,7 +88,7 @@ class PrivateNames:
         asked = last.rstrip("? ").split() if last.rstrip().endswith("?") else ()  # `What is your salary?`
         names = (text, last, *names_in(last), *asked)
         return any(not self.names.keys().isdisjoint(spellings(name)) for name in names) or any(
-            glob.fits(plain_text(name).casefold()) for glob in self.globs for name in names
+            fits_either(glob, forms) for forms in map(pattern_forms, names if self.globs else ()) for glob in self.globs
         )
 
     def is_in_key(self, key: str) -> bool:
@@ -161,6 +162,16 @@ private_names = lru_cache(maxsize=1024)(PrivateNames)
 def plain_pattern(step: Glob) -> Glob:
     """Return a pattern in plain letters."""
     return Glob(plain_text(step.pattern).casefold())
+
+
+@lru_cache(maxsize=1024)
+def _joined(pattern: Glob) -> Glob:
+    return Glob(re.sub(r"[\s-]+", "_", pattern.pattern))
+
+
+def fits_either(pattern: Glob, forms: tuple[str, str]) -> bool:
+    """Return whether a plain pattern fits one of the forms of a name."""
+    return pattern.fits(forms[0]) or _joined(pattern).fits(forms[1])
 
 
 def last_name(rest: Rest) -> Name | Glob | None:

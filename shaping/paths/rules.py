@@ -12,9 +12,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, PathError, Slice, Step, join, parse, scan
-from shaping.paths.private import Rest, plain_pattern, private_names
+from shaping.paths.private import Rest, fits_either, plain_pattern, private_names
 from shaping.paths.selection import through
-from shaping.paths.spelling import names_in, plain_name, plain_text, spellings
+from shaping.paths.spelling import names_in, pattern_forms, plain_name, spellings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -170,8 +170,8 @@ def below(rests: frozenset[Any], key: str) -> frozenset[Any]:
     by_name = _by_name(rests)
     found = [by_name.names[name] for name in spellings(key) if name in by_name.names]
     if by_name.patterns:
-        plain = plain_text(key).casefold()
-        found += [frozenset((left,)) for step, left in by_name.patterns if step.fits(plain)]
+        forms = pattern_forms(key)
+        found += [frozenset((left,)) for step, left in by_name.patterns if fits_either(step, forms)]
     return by_name.anywhere.union(*found) if found else by_name.anywhere
 
 
@@ -182,7 +182,8 @@ def below_names(rests: frozenset[Any], key: str) -> frozenset[Any]:
         return left
     inner, ended = rests, set()
     for name in names:
-        inner = below(inner, name)
+        # The number of an element in a flat key (`employees[0].wage`) may stand for no step.
+        inner = below(inner, name) | inner if name.isdigit() else below(inner, name)
         ended |= {rest for rest in inner if not rest or isinstance(rest[0], _End)}
         inner = inner - ended if ended else inner
     return left if inner is left and not ended else left.union(inner, ended)

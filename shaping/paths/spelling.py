@@ -153,6 +153,12 @@ def plain_name(name: str) -> str:
     return compact(plain_text(name)) or name
 
 
+def pattern_forms(text: str) -> tuple[str, str]:
+    """Return a name as patterns are compared with it: in plain letters, and with underscores between its words."""
+    plain = plain_text(text)
+    return plain.casefold(), "_".join(_WORD.findall(plain)).casefold()
+
+
 @lru_cache(maxsize=8192)
 def spellings(text: str) -> frozenset[str]:
     """Return the normal forms of the names that a key or a label may stand for: alone, with a unit or an owner."""

@@ -40,6 +40,8 @@ from shaping.settings.plan import (
 
 T = TypeVar("T")
 
+_QUOTED_OR_INDEX = re.compile(r'"(?:[^"\\]|\\.)*"|\[[^\]]*\]')
+_FOREIGN = re.compile(r"[?|{}]")
 _QUALIFIED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
@@ -71,6 +73,16 @@ def _path(use: Callable[[str], object]) -> AfterValidator:
     return AfterValidator(tried)
 
 
+def _protecting(text: str) -> str:
+    """Refuse a path that would protect nothing: signs of other pattern languages, and names without a letter."""
+    bare = _QUOTED_OR_INDEX.sub("", text)
+    if found := _FOREIGN.search(bare):
+        raise wrong(f"a path in which only '*' and '**' stand for other names; quote a key with {found[0]!r} in it")
+    if any(word.strip("*") and not any(map(str.isalnum, word)) for word in bare.split(".")):
+        raise wrong("a path whose names have letters or digits; quote a key that has none")
+    return text
+
+
 def _line_pattern(text: str) -> str:
     try:
         re.compile(text)
@@ -84,6 +96,8 @@ def _tool_pattern(text: str) -> str:
         raise wrong("a tool's name, or a pattern such as github/*")
     if text != text.strip():
         raise wrong(f"{text.strip()!r}, without blanks around it")
+    if found := re.search(r"[\^$,|]|//", text):
+        raise wrong(f"a tool's name, or a pattern such as github/*, without {found[0]!r}")
     at = _open_bracket(text)
     if at is not None:
         raise wrong(f"']' for the '[' at column {at + 1}; write [[] for a '[' itself")
@@ -116,6 +130,7 @@ def _exit_status(text: str) -> str:
 FieldPath: TypeAlias = Annotated[str, _path(parse)]
 KeptPath: TypeAlias = Annotated[str, _path(lambda path: compile_fields([path]))]
 DroppedPath: TypeAlias = Annotated[str, _path(lambda path: compile_fields(None, [path]))]
+ProtectedPath: TypeAlias = Annotated[DroppedPath, AfterValidator(_protecting)]
 LinePattern: TypeAlias = Annotated[str, AfterValidator(_line_pattern)]
 ToolPattern: TypeAlias = Annotated[str, AfterValidator(_tool_pattern)]
 ExceptionName: TypeAlias = Annotated[str, AfterValidator(_exception_name)]
@@ -154,7 +169,7 @@ class RedactRules(_Model):
     """Mask values that look like well-known credentials (on by default)."""
     names: NotNull[Flag] = None
     """Mask fields with a secret's name, such as api_key or password (off by default)."""
-    paths: NotNull[tuple[FieldPath, ...]] = None
+    paths: NotNull[tuple[Annotated[FieldPath, AfterValidator(_protecting)], ...]] = None
     """Mask the values at these paths."""
 
 
@@ -230,7 +245,7 @@ class Global(_Pruning):
     """Keep advertising an output schema even to clients that then show their model only the structured result."""
     defaults: NotNull[dict[FieldPath, Any]] = None
     """Values that count as default, by path; dropped where `exclude_default_values` is on."""
-    private: NotNull[tuple[DroppedPath, ...]] = None
+    private: NotNull[tuple[ProtectedPath, ...]] = None
     """Paths that never leave: in no profile, by no request, by no expand."""
     overflow: NotNull[Overflow] = None
     """Where the whole of a cut answer is stored: behind a ref (default), in a file that the answer names, or auto: a

@@ -475,3 +475,18 @@ def test_what_a_terminal_or_a_browser_does_not_show_hides_no_name(name: str) -> 
     assert str(HELD) not in shaper.shape(f"{name} {HELD}", tool="t").text
     if name.count("\x07") == 0:
         assert str(HELD) not in shaper.shape({name: HELD, "a": 1}, tool="t").text
+
+
+@pytest.mark.parametrize("key", ["base_salary", "baseSalary", "base-salary", "base salary", "BASE_SALARY"])
+def test_a_pattern_fits_a_name_in_any_spelling(key: str) -> None:
+    shaper = Shaper({"global": {"private": ["**.*_salary"]}})
+    for value in ({key: HELD, "a": 1}, [{"name": key, "value": HELD}]):
+        assert str(HELD) not in shaper.shape(value, tool="t").text
+
+
+@pytest.mark.parametrize(
+    "value", [{"employees[0].wage": HELD}, {"employees/0/wage": HELD}, {"employees[0]": {"wage": HELD, "id": 1}}]
+)
+def test_a_flat_key_with_the_number_of_an_element_is_a_path(value: Any) -> None:
+    shaper = Shaper({"global": {"private": ["employees[].wage"]}})
+    assert str(HELD) not in shaper.shape({**value, "a": 1}, tool="t").text

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from shaping import Shaper
 from shaping.settings.jsonc import (
     ConfigError,
     ConfigProblem,
@@ -85,3 +87,21 @@ def test_values_are_shown_short_and_without_credentials() -> None:
     assert show({"a": [1, None, True]}) == '{"a": [1, null, true]}'
     assert show(list(range(100)))[-4:] == "6, …"
     assert show({"url": "redis://me:secret@host/0"}) == '{"url": "redis://***@host/0"}'
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        *({"global": {"private": [path]}} for path in ("**.salar?", "**.(salary|b)", "**.{salary,b}", "**.--")),
+        *({"tool_overrides": {tool: {"private": ["**.a"]}}} for tool in ("^t$", "t,u", "a//t")),
+        {"global": {"redact": {"paths": ["**.p?n"]}}},
+    ],
+)
+def test_a_path_or_a_tool_that_would_protect_nothing_is_a_mistake(config: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=r"expected a (path|tool)"):
+        Shaper(config)
+
+
+@pytest.mark.parametrize("path", ["**.Salary (USD)", '**."a?"', "**.*_id", "a[].b", "*"])
+def test_a_path_that_protects_is_none(path: str) -> None:
+    Shaper({"global": {"private": [path]}})
