@@ -1,4 +1,4 @@
-"""How the time of redaction, private paths, parsers, terminals, tables and SQL grows: hostile texts are doubled.
+"""How the time of redaction, private paths, parsers, terminals, tables, SQL and MCP results grows by size.
 
     python benchmarks/bench_growth.py [--bytes 400000]
 
@@ -74,6 +74,7 @@ MAKE: dict[str, Callable[[int], Any]] = {
     "deep YAML": lambda size: "\n".join(f"{' ' * (at % 200)}a{at}:" for at in range(size // 110)),
     "base64 of a text": lambda size: b64encode(b"email: x and words\n" * (size // 26)).decode(),
     "base64 of bytes": lambda size: b64encode(bytes(range(256)) * (size // 350)).decode(),
+    "XML of many names": lambda size: f"<a>{''.join(f'<e{at}>1</e{at}>' for at in range(size // 16))}</a>",
     "a table": lambda size: "user,password\n" + "ada,hunter2\n" * (size // 12),
     "a row of many cells": lambda size: "user,password," + "a," * (size // 2),
     **{
@@ -171,6 +172,7 @@ RUN: dict[str, Callable[[Any], object]] = {
     "summary lines": lambda value: summarize_columns(_records(value)),
     "SQL tables": lambda value: Database(_records(value)).close(),
     "shape": lambda value: SHAPER.shape(value, tool="t").text,
+    "shape_result": lambda value: [SHAPER.shape_result(result, tool="t") for result in _results(value)],
 }
 
 
@@ -190,6 +192,14 @@ def _records(value: Any) -> list[Any]:
     """Return records with the keys, elements or words of a value in their cells."""
     words = value.split() if isinstance(value, str) else list(value)
     return [{"id": at, "word": word, "half": str(word)[: len(str(word)) // 2]} for at, word in enumerate(words)]
+
+
+def _results(value: Any) -> list[dict[str, Any]]:
+    """Return MCP results with many blocks and as many elements or members of structured content."""
+    words = [record["word"] for record in _records(value)][::16]  # a block takes far longer than a word
+    blocks = [{"type": "text", "text": _json({"word": word}).decode()} for word in words]
+    listed, named = [{"word": word} for word in words], {f"name {at}": word for at, word in enumerate(words)}
+    return [{"content": blocks, "structuredContent": data} for data in ({"result": listed}, named)]
 
 
 def _json(value: Any) -> bytes:
