@@ -6,9 +6,9 @@ A name is read by its words: `apiKey` is one, `monkey` and `nextPageToken` are n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
 from shaping.paths.spelling import plain_text
 from shaping.redaction.engine import generated
@@ -90,9 +90,18 @@ _MARKED: Final = tuple(
     for pattern in (
         rf"<{_NAME}(?:\s[^<>]{{0,400}}+)?>\s*+(?:<!\[CDATA\[)?(?P<value>[^<>\]]+)(?:\]\]>)?\s*</",
         rf"""(?:name|key|id)=["']{_NAME}["'][^<>]{{0,200}}?\bvalue=["'](?P<value>[^"'<>]+)""",
+        rf"""(?:name|key|id)=["']{_NAME}["'][^<>]{{0,200}}>\s*+(?P<value>[^<>]+)</""",
         rf"(?<!\S)--?{_NAME}[ ](?P<value>[^\s-]\S*)",
     )
 )
+# A value of YAML in the lines below its name.
+_BLOCK: Final = re.compile(
+    r"""^(?P<indent>[ \t]*)(?:- )?["']?(?P<name>[A-Za-z][A-Za-z0-9_.-]{2,80}+)["']?:[ \t]*"""
+    r"""(?:[|>][+-]?[0-9]?[ \t]*)?\n"""
+    r"""(?P<value>(?:(?P=indent)[ \t]+\S[^\n]*(?:\n|\Z)){1,200}+)""",
+    re.MULTILINE,
+)
+_BLOCK_SIGN: Final = re.compile(r"[|>][+-]?[0-9]?")
 _NOTHING: Final = frozenset({"null", "none", "true", "false", "yes", "no", "undefined", "nil", "required", "optional"})
 _DELIMITERS: Final = (",", ";", "\t", "|")
 _CELLS: Final = {one: re.compile(rf'"(?:[^"]|"")*"|[^{re.escape(one)}"]*') for one in _DELIMITERS}
@@ -100,31 +109,39 @@ _ALIGNED: Final = re.compile(r"\S+(?: \S+)*")
 _RULER: Final = frozenset("|-:+= \t")
 
 
-def assignments(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the values that a text gives to names of secrets: pairs, headers, and columns of tables."""
+Named: TypeAlias = Callable[[str], bool]  # whether a name is one whose value must not be shown
+
+
+def assignments(text: str, named: Named = sensitive) -> Iterator[tuple[int, int]]:
+    """Yield the values that a text gives to some names: pairs, headers, and columns of tables."""
     for match in _ASSIGNED.finditer(text):
         group = "value" if match["quoted"] is None else "quoted"
-        if _names_secret(match) and match[group].lower() not in _NOTHING:
+        said = match[group]
+        if _names_secret(match, named) and said.lower() not in _NOTHING and not _BLOCK_SIGN.fullmatch(said):
             yield match.span(group)
     for match in (found for pattern in _MARKED for found in pattern.finditer(text)):
-        if sensitive(match["name"]) and match["value"].strip().lower() not in _NOTHING:
+        if named(match["name"]) and match["value"].strip().lower() not in _NOTHING:
             yield match.span("value")
+    for match in _BLOCK.finditer(text):
+        if named(match["name"]):
+            value = match["value"]
+            yield match.end("value") - len(value.lstrip()), match.start("value") + len(value.rstrip())
     for match in _LINE.finditer(text):
-        if sensitive(match["name"]) and match["value"].strip().lower() not in _NOTHING and "(" not in match["value"]:
+        if named(match["name"]) and match["value"].strip().lower() not in _NOTHING and "(" not in match["value"]:
             yield match.start("value"), match.start("value") + len(match["value"].rstrip())
-    yield from _columns(text)
+    yield from _columns(text, named)
 
 
-def _names_secret(match: re.Match[str]) -> bool:
-    return sensitive(match["name"]) or (match["first"] is not None and sensitive(f"{match['first']} {match['name']}"))
+def _names_secret(match: re.Match[str], named: Named) -> bool:
+    return named(match["name"]) or (match["first"] is not None and named(f"{match['first']} {match['name']}"))
 
 
-def sensitive_columns(names: Iterable[object]) -> list[int]:
+def sensitive_columns(names: Iterable[object], named: Named = sensitive) -> list[int]:
     """Return the numbers of the columns whose name is a secret's."""
-    return [number for number, name in enumerate(names) if isinstance(name, str) and sensitive(name)]
+    return [number for number, name in enumerate(names) if isinstance(name, str) and named(name)]
 
 
-def _columns(text: str) -> Iterator[tuple[int, int]]:
+def _columns(text: str, named: Named) -> Iterator[tuple[int, int]]:
     """Yield the cells below a header of a secret, in CSV, Markdown and aligned columns."""
     header: list[tuple[int, int]] = []
     delimiter = ""
@@ -139,30 +156,30 @@ def _columns(text: str) -> Iterator[tuple[int, int]]:
             if not set(bare) <= _RULER:
                 yield from ((at + start, at + end) for start, end in (cells[one] for one in wanted) if end > start)
         else:
-            header, delimiter, wanted = _header(bare)
+            header, delimiter, wanted = _header(bare, named)
         at += len(line)
 
 
-def _header(line: str) -> tuple[list[tuple[int, int]], str, list[int]]:
+def _header(line: str, named: Named) -> tuple[list[tuple[int, int]], str, list[int]]:
     """Read a line as the header of a table: its cells, what stands between them, and which name a secret."""
-    if len(line) > 2000 or not _mentions(line):
+    if len(line) > 2000 or not _mentions(line, named):
         return [], "", []
     for delimiter in (one for one in _DELIMITERS if one in line):
         cells = _cells(line, delimiter)
         names = [line[start:end].strip("\"' ") for start, end in cells]
         if len(cells) > 1 and all(len(name) <= 40 and "=" not in name and ":" not in name for name in names):
-            wanted = sensitive_columns(names)
+            wanted = sensitive_columns(names, named)
             if wanted:
                 return cells, delimiter, wanted
     cells = [match.span() for match in _ALIGNED.finditer(line.replace("  ", "\n\n").replace("\n ", "\n\n"))]
     names = [line[start:end] for start, end in cells]
-    wanted = sensitive_columns(names) if len(cells) > 1 and "  " in line else []
+    wanted = sensitive_columns(names, named) if len(cells) > 1 and "  " in line else []
     return (cells, "", wanted) if wanted else ([], "", [])
 
 
-def _mentions(line: str) -> bool:
-    return any(sensitive(word) for word in re.findall(r"[A-Za-z][A-Za-z0-9_.-]*(?: [A-Za-z]+)?", line)) or any(
-        sensitive(word) for word in re.findall(r"[A-Za-z0-9_-]+", line)
+def _mentions(line: str, named: Named) -> bool:
+    return any(named(word) for word in re.findall(r"[A-Za-z][A-Za-z0-9_.-]*(?: [A-Za-z]+)?", line)) or any(
+        named(word) for word in re.findall(r"[A-Za-z0-9_-]+", line)
     )
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 import orjson
 
 from shaping.paths.grammar import Deep, Each, Trail, parse, write_trail
+from shaping.paths.labels import LabelledValues
+from shaping.paths.private import private_names
 from shaping.paths.rules import below
 from shaping.paths.selection import Rest, after_index
 from shaping.paths.spelling import is_escaped, visible_text
@@ -69,7 +71,7 @@ def redact(
     if not (names or paths or rules.rules):
         return value, []
     walk = _Walk(paths, rules=rules, names=names)
-    return walk.value(value), _grouped(walk.hits)
+    return walk.value(walk.without_labelled(value)), _grouped(walk.hits)
 
 
 def redact_json(written: bytes, *, values: bool = True, names: bool = False, paths: Sequence[str] = ()) -> bytes:
@@ -78,7 +80,7 @@ def redact_json(written: bytes, *, values: bool = True, names: bool = False, pat
     if not (names or paths or rules.rules):
         return written
     walk = _Walk(paths, rules=rules, names=names)
-    return orjson.dumps(walk.value(orjson.loads(written)))
+    return orjson.dumps(walk.value(walk.without_labelled(orjson.loads(written))))
 
 
 def redact_text(text: str, *, values: bool = True, names: bool = False) -> tuple[str, list[Hit]]:
@@ -134,8 +136,26 @@ class _Walk:
         self._start: State = frozenset(_steps(path) for path in paths)
         self._rules = rules
         self._names = names
+        labels = private_names(self._start)
+        self._labels = None if labels.all or not self._start else labels.is_label  # by the last name of each path
         self._clean: set[tuple[str, str]] = set()  # texts without a secret, with their contexts: many stand twice
         self._key_is_open = False  # a private key began in an earlier text and has not ended
+
+    def without_labelled(self, value: Any) -> Any:
+        """Mask the values whose name of a configured path stands beside them: in a header, or as a `name`."""
+        if self._labels is None or not isinstance(value, dict | list):
+            return value
+
+        def masked(cell: Any, place: tuple[str | int, ...]) -> Any:
+            trail: Trail = None
+            for step in place:
+                trail = (trail, step)
+            return self._mask(cell, "path", trail)
+
+        return LabelledValues(self._is_label, self._is_label, masked).run(value)
+
+    def _is_label(self, text: str) -> bool:
+        return self._labels is not None and not text.lstrip().startswith(_OPENS) and self._labels(text)
 
     def value(self, value: Any, trail: Trail = None, context: str = "", state: State | None = None) -> Any:
         """Return the value with secrets replaced; whatever cannot be looked at is masked, never passed."""
@@ -244,6 +264,9 @@ class _Walk:
         if self._names and (found := assigned(new)):
             new = replace(new, found)
             spans += found
+        if self._labels is not None and (found := assigned(new, self._labels, "path")):
+            new = replace(new, found)
+            spans += found
         if not spans:
             if not self._key_is_open:
                 self._clean.add((text, context))
@@ -275,7 +298,8 @@ class _Walk:
 def masked_like(value: Any, text: str) -> Json:
     """Return a value of the same shape that says nothing: the text, 0, false, and the same within containers."""
     if isinstance(value, dict):
-        return {key: masked_like(member, text) for key, member in value.items()}
+        # A key without a letter is no name, and may be a value.
+        return {key if any(map(str.isalpha, key)) else text: masked_like(member, text) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
         return [masked_like(item, text) for item in value]
     if value is None or value == "" or (isinstance(value, str) and is_mark(value)):

@@ -24,7 +24,7 @@ from shaping.paths.spelling import (
 )
 from shaping.redaction.credentials import BARE, CREDENTIALS, GENERIC, pages
 from shaping.redaction.engine import NO_RULES, Rule, Ruleset, Span, encodable, has_one, mark, unbase64
-from shaping.redaction.names import assignments
+from shaping.redaction.names import Named, assignments, sensitive
 
 _HIDES: Final = has_one([f"[{INVISIBLE}{BLANKS}]"])
 _SHOWN: Final = bytes((9, 10, 13, *range(32, 127)))
@@ -246,12 +246,12 @@ def secrets(text: str, rules: Ruleset = CREDENTIALS, context: str = "", rest: in
     return _apart(text, sorted(found, key=lambda span: span.rule == GENERIC)) if found else found
 
 
-def assigned(text: str) -> list[Span]:
+def assigned(text: str, named: Named = sensitive, rule: str = "field-name") -> list[Span]:
     """Return the values that a text assigns to names of secrets: `password=…`, a header, a column of a table."""
     found = [
-        Span(view.original(start), view.original(end), "field-name")
+        Span(view.original(start), view.original(end), rule)
         for view in views(text)
-        for start, end in assignments(view.text)
+        for start, end in assignments(view.text, named)
     ]
     return _apart(text, found)
 

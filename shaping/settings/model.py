@@ -96,7 +96,7 @@ def _tool_pattern(text: str) -> str:
         raise wrong("a tool's name, or a pattern such as github/*")
     if text != text.strip():
         raise wrong(f"{text.strip()!r}, without blanks around it")
-    if found := re.search(r"[\^$,|]|//", text):
+    if found := re.search(r"[\^$,|]|(?<!:)//", text):
         raise wrong(f"a tool's name, or a pattern such as github/*, without {found[0]!r}")
     at = _open_bracket(text)
     if at is not None:

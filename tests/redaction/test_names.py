@@ -8,6 +8,7 @@ import pytest
 
 from shaping import Shaper, ToolError, shape
 from shaping.commands import CommandOptions, invocation_of, plan_for, run_command
+from shaping.redaction import redact, redact_text
 
 HELD = "hunter-two"
 SHAPER = Shaper({"global": {"redact": {"names": True}}}, expandable=True)
@@ -67,3 +68,37 @@ def _printed(text: str, words: tuple[str, ...]) -> str:
     asked: CommandOptions = {"stdin": text.encode(), "tool": "t"}
     answer = run_command(SHAPER, plan_for(SHAPER, words, asked), invocation_of(words, asked))
     return f"{answer.stdout}{answer.stderr}{answer.envelope}"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '<property name="password" value="hunter2zebra"/>',
+        '<property name="password">hunter2zebra</property>',
+        '<form><input name="password" value="hunter2zebra"></form>',
+        "user: a\npassword: |\n  hunter2zebra\nb: 1\n",
+        "password:\n  hunter2zebra\n",
+        "password: >-\n  hunter2zebra",
+    ],
+)
+def test_a_value_in_markup_or_in_the_lines_below_its_name_is_masked(said: str) -> None:
+    clean = redact_text(said, names=True)[0]
+    assert "hunter2" not in clean
+    assert redact_text(clean, names=True)[0] == clean
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "pin: 4711\nb: 2\n",
+        "n,pin\nb,4711\nc,4711\n",
+        "INFO pin=4711 x",
+        {"name": "pin", "value": "4711"},
+        {"columns": ["n", "pin"], "rows": [["b", 4711]]},
+        {"pin": {"4711": 1}},
+    ],
+)
+def test_a_configured_path_holds_in_texts_labels_headers_and_keys(said: object) -> None:
+    clean, hits = redact(said, paths=["**.pin"])
+    assert "4711" not in str(clean)
+    assert {hit.rule for hit in hits} == {"path"}
