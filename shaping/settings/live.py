@@ -21,6 +21,7 @@ from shaping.settings.jsonc import (
     ConfigError,
     ConfigProblem,
     report,
+    suggestion_for,
     unreadable,
 )
 from shaping.settings.loading import LoadedConfig, load, with_users
@@ -39,7 +40,8 @@ _LOOK_AGAIN_MS = 500
 _FRESH_NS = 100_000_000
 
 _PROTECTING = ("private", "redact")
-_SECTIONS = ("global", "tool_overrides", "profiles")  # misspelt, what they hold is not looked at
+_KEY = re.compile(rb'"([a-z_]{5,9})"')  # that may be one of them, misspelt
+_LIKE = 0.75  # of its letters
 _ESCAPED = re.compile(rb"\\u00([0-9a-fA-F]{2})")
 
 _log = logging.getLogger("shaping")
@@ -250,14 +252,15 @@ class LiveConfig:
 def _may_hide(problem: ConfigProblem) -> bool:
     """Whether a problem leaves unknown what a file says: it was not read, or not all of it."""
     says = problem.says or ""
-    unread = says == "is empty" or END_OF_FILE in says or problem.expected in {READABLE, TEXT, AN_OBJECT}
-    return unread or problem.suggestion in _SECTIONS
+    return says == "is empty" or END_OF_FILE in says or problem.expected in {READABLE, TEXT, AN_OBJECT}
 
 
 def _mentions_protection(raw: bytes) -> bool:
-    """Look for the words in any case and encoding, and with letters that are escaped."""
+    """Look for the words in any case and encoding, with letters that are escaped, and for keys like them."""
     plain = _ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode()), raw.replace(b"\0", b"")).lower()
-    return any(word.encode() in plain for word in _PROTECTING)
+    if any(word.encode() in plain for word in _PROTECTING):
+        return True
+    return any(suggestion_for(key.decode(), _PROTECTING, least=_LIKE) for key in {*_KEY.findall(plain)})
 
 
 def _profiles_beside(place: Path) -> list[Path]:
