@@ -98,7 +98,7 @@ _MARKED: Final = tuple(
 _BLOCK: Final = re.compile(
     r"""^(?P<indent>[ \t]*)(?:- )?["']?(?P<name>[A-Za-z][A-Za-z0-9_.-]{2,80}+)["']?:[ \t]*"""
     r"""(?:[|>][+-]?[0-9]?[ \t]*)?\n"""
-    r"""(?P<value>(?:(?P=indent)[ \t]+\S[^\n]*(?:\n|\Z)){1,200}+)""",
+    r"""(?=(?P<value>(?:(?P=indent)[ \t]+\S[^\n]*(?:\n|\Z)){1,50}+))""",
     re.MULTILINE,
 )
 _BLOCK_SIGN: Final = re.compile(r"[|>][+-]?[0-9]?")

@@ -79,6 +79,7 @@ def _printed(text: str, words: tuple[str, ...]) -> str:
         "user: a\npassword: |\n  hunter2zebra\nb: 1\n",
         "password:\n  hunter2zebra\n",
         "password: >-\n  hunter2zebra",
+        "db:\n  password:\n    hunter2zebra\n",
     ],
 )
 def test_a_value_in_markup_or_in_the_lines_below_its_name_is_masked(said: str) -> None:
