@@ -25,7 +25,7 @@ from shaping.ledger.entries import GROUPS, group
 from shaping.ledger.prices import Price, PriceError, load_prices
 from shaping.ledger.texts import REASONS, CallTexts, find_texts, marked_lines
 from shaping.page.data import PageSource, ShownCall
-from shaping.page.html import GONE, calls_document, document
+from shaping.page.html import calls_document, document, why_no_texts
 from shaping.proxy import LIMITS
 from shaping.response import counted
 from shaping.settings import load
@@ -294,7 +294,7 @@ def _shown(call: ShownCall, limit: int) -> Iterator[str]:
     sizes = f"{entry.before:,} tokens without shaping, {entry.after:,} read"
     yield f"{when}  {GROUPS['tool'](entry)}{client}: {sizes}{saved}"
     if texts is None:
-        yield GONE
+        yield why_no_texts(entry)
         return
     if texts.asked:
         yield f"asked: {', '.join(f'{name} {value}' for name, value in texts.asked.items())}"

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from shaping.ledger import LedgerEntry, Totals
     from shaping.page.data import Bar, FieldTokens, PageData, ShownCall
 
-GONE: Final = (
+_NOT_KEPT: Final = (
+    "What the tool sent was not kept: that is done for calls from which something was left out. The numbers stay."
+)
+_GONE: Final = (
     "What the tool sent and what was read of it is no longer kept: its time (store.ttl_seconds) is over, or it "
     'was in the memory of a process that ended ("store": {"kind": "sqlite"} in the config keeps it on disk). '
     "The numbers stay."
@@ -29,6 +32,11 @@ GONE: Final = (
 _LINES: Final = 400  # of each side of a call
 _COLUMNS: Final = (("Calls", "n"), ("Sent", "n wide"), ("Read", "n wide"), ("Saved", "n"), ("Share", "n"))
 Box: TypeAlias = tuple[float, float, float, float]  # left, top, width and height, in percent of the treemap
+
+
+def why_no_texts(entry: LedgerEntry) -> str:
+    """Say why there is nothing of a call but its numbers."""
+    return _NOT_KEPT if entry.ref is None else _GONE
 
 
 @cache
@@ -201,7 +209,7 @@ def _call(call: ShownCall, *, opened: bool = False) -> str:
         f'<span class="client">{escape(entry.client)}</span><span class="tokens">{tokens}</span>'
         f'<span class="{kind}">{share}</span>'
     )
-    body = f'<p class="note">{GONE}</p>' if call.texts is None else _texts(entry, call.texts)
+    body = f'<p class="note">{why_no_texts(entry)}</p>' if call.texts is None else _texts(entry, call.texts)
     named = f'id="call-{escape(entry.ref or entry.time)}" class="call"'
     return f"<details {named}{' open' if opened else ''}><summary>{summary}</summary>{body}</details>"
 

@@ -28,6 +28,7 @@ _PARAMETERS: Final = r"[0-9;:?<=>]{0,40}[ -/]?[@-~]"
 _HIDDEN_TEXT: Final = r"[^\x07\x1b\x9c\\\n]{0,400}+(?:\x07|\x9c|\x1b['\\])?+"
 _AFTER_ESC: Final = rf"\[{_PARAMETERS}|[]PX^_]{_HIDDEN_TEXT}|[#%(-/][0-~]|[6-9=>DEHMNOZclno|}}~]"
 CONTROL: Final = re.compile(r"[\x1b\x90-\x9f]")
+_EIGHT_BIT: Final = tuple(map(chr, range(0x90, 0xA0)))
 # Escapes of JSON and of programs, of URLs and of HTML, nested ones too (`\\\\\\/`, `%252B`, `&amp;quot;`), each read as
 # what it stands for, and what a reader does not see as nothing. Their first characters come first because the engine
 # skips to the next of them; a run of backslashes is tried at its start only, or a long one would take minutes.
@@ -81,7 +82,8 @@ def visible_text(text: str) -> str:
 
 def has_controls(text: str) -> bool:
     """Return whether a text has sequences for a terminal."""
-    return "\x1b" in text or (not text.isascii() and CONTROL.search(text) is not None)
+    # One search for each character is several times faster than a pattern for all of them.
+    return "\x1b" in text or (not text.isascii() and any(map(text.__contains__, _EIGHT_BIT)))
 
 
 def without_controls(text: str) -> str:

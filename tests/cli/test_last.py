@@ -90,6 +90,13 @@ def test_lines_of_a_text_that_were_left_out_are_marked(home: dict[str, str]) -> 
     assert "line 500" not in read
 
 
+def test_a_call_from_which_nothing_was_left_out_says_why_there_is_no_text(home: dict[str, str]) -> None:
+    in_shell(home, "run", "--", sys.executable, "-c", "print('hi')")
+    shown = shaping(home, "last")
+    assert "was not kept: that is done for calls from which something was left out" in shown
+    assert "no longer" not in shown
+
+
 def test_a_call_of_which_the_store_has_nothing_is_shown_by_its_numbers(home: dict[str, str]) -> None:
     entry = LedgerEntry(time.time(), "search", 1_000, 100, server="github", client="codex", ref="c_gone")
     LedgerDatabase(home["SHAPING_LEDGER"]).add([entry])
