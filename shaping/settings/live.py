@@ -166,6 +166,8 @@ class LiveConfig:
         if str(own) in wrong:  # then neither of them is used
             wrong.update(map(str, found))
         looked = [file for files in together if wrong & {*map(str, files)} for file in files]
+        if alone and not all(file.is_file() for file in looked):
+            return True
         try:
             raw = b"".join(file.read_bytes() for file in looked if file.is_file())
         except OSError:

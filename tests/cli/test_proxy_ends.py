@@ -223,7 +223,14 @@ def test_a_client_that_reads_no_more_ends_the_proxy_without_a_trace(family: Fami
 
 def test_what_a_server_said_before_it_ended_follows_the_colon() -> None:
     command = [*SHAPING, "--", sys.executable, "-c", "raise SystemExit('no license')"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        assert running.stderr is not None
-        said = running.stderr.read()  # its input stays open: a client that leaves is not told why
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        running.stdin.write(json.dumps(INITIALIZE) + "\n")
+        running.stdin.flush()
+        answer = json.loads(running.stdout.readline())
+        _, said = running.communicate()
+    assert "no license" in answer["error"]["message"]
     assert "ended with exit code 1 before it answered: no license. Run its command" in said
