@@ -119,12 +119,16 @@ def refused_arguments(message: str) -> ErrorDetail:
 
 def error_from_exception(error: Exception, table: Mapping[str, str], *, debug: bool = False) -> ErrorDetail:
     """Describe an exception that a framework wrapped, without telling what the framework masked."""
+    cause = exception_of_tool(error)
+    return error_from_text(str(error), "") if cause is error else error_from_cause(cause, table, debug=debug)
+
+
+def exception_of_tool(error: Exception) -> Exception:
+    """Return what a tool raised, or the framework's own exception where that tells no more than it was meant to."""
     cause = error.__cause__
     while cause is not None and cause.__cause__ is not None and str(cause.__cause__) == str(cause):
         cause = cause.__cause__  # FastMCP marks by an exception of its own what the body of a tool raised
-    if not isinstance(cause, Exception) or not _tells(error, cause):
-        return error_from_text(str(error), "")
-    return error_from_cause(cause, table, debug=debug)
+    return cause if isinstance(cause, Exception) and _tells(error, cause) else error
 
 
 def error_from_cause(cause: BaseException, table: Mapping[str, str], *, debug: bool = False) -> ErrorDetail:

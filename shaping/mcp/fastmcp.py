@@ -14,7 +14,7 @@ from fastmcp.tools.base import InputRequiredToolResult, Tool, ToolResult
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, TypeAdapter
 
-from shaping.mcp.errors import error_from_exception, error_from_text
+from shaping.mcp.errors import error_from_exception, error_from_text, error_text, exception_of_tool
 from shaping.mcp.shaper import open_mcp_shaper
 from shaping.settings.context import CallNotes
 
@@ -179,7 +179,9 @@ class ShapingMiddleware(Middleware):
                 self.mcp_shaper.list_tools(session, [_wire_tool(tool)], lambda _: server)
 
     def _failed(self, session: Session, name: str, error: Exception, about: dict[str, Any]) -> dict[str, Any]:
-        about = {"raised": error, **about}
+        # Under @shape the framework's exception holds an envelope, and its cause the words of the tool.
+        raised = exception_of_tool(error) if str(error).startswith("{") else error
+        about = {"raised": raised, "raw": error_text(error), **about}
         full_name = self.mcp_shaper.full_name(name, about["server"])
         cause = error if isinstance(error, MCPError) else error.__cause__
         if isinstance(cause, MCPError):

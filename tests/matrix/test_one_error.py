@@ -126,6 +126,24 @@ async def test_the_words_of_an_exception_keep_their_traceback_and_have_the_budge
 
 
 @pytest.mark.parametrize("kind", ["middleware", "shape_server"])
+async def test_a_decorated_tool_below_the_middleware_loses_none_of_its_words(kind: str) -> None:
+    words = f"the job failed:\n{_LOG[:6000]}the last words"
+
+    @shaping.shape
+    def report() -> dict[str, int]:
+        """Fail with many words."""
+        raise RuntimeError(words)
+
+    server = in_process(kind)
+    server.tool()(report)
+    async with Client(server) as client:
+        failed = await client.call_tool("report", {}, raise_on_error=False)
+    assert failed.is_error
+    # Under the SDK a decorated function answers with an envelope, where the words are a JSON string.
+    assert all(line in failed.content[0].text for line in words.splitlines())
+
+
+@pytest.mark.parametrize("kind", ["middleware", "shape_server"])
 async def test_what_a_tool_gave_to_a_model_of_its_own_is_not_quoted_by_its_refusal(kind: str) -> None:
     class Span(BaseModel):
         line: int
