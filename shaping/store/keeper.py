@@ -63,15 +63,13 @@ _AT_EXIT: Final = 5.0  # seconds that a process waits at its end
 class BackgroundQueue(Generic[Item]):
     """Hands items over to a thread of its own; where too many wait already one is dropped, and that is counted.
 
-    The thread rests until no item has come for a while, so that answers go out first, unless many wait or somebody
-    waits for one; it ends where there is nothing to do.
+    The thread rests before it takes what waits, so that answers go out first, and ends where there is nothing to do.
     """
 
     changed: threading.Condition
     waiting: deque[Item]
     taken: list[Item]  # that the thread works on
     dropped: int
-    _count: int  # of items that ever came
     _new_drops: int
     _thread: threading.Thread | None
     _resting: bool
@@ -86,7 +84,7 @@ class BackgroundQueue(Generic[Item]):
         rest: float = _PAUSE_SECONDS,
         exit_seconds: float = _AT_EXIT,
     ) -> None:
-        """Make a queue; `batch` items are handled at once, after a `rest` of seconds without another."""
+        """Make a queue; `batch` items are handled at once, after a `rest` of seconds that nobody waits for."""
         self._name, self._handle, self._batch, self._rest = name, handle, batch, rest
         self._begin()
         atexit.register(_finish, weakref.ref(self), exit_seconds)
@@ -99,7 +97,6 @@ class BackgroundQueue(Generic[Item]):
                 self.drop()
                 return
             self.waiting.append(item)
-            self._count += 1
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
@@ -150,7 +147,7 @@ class BackgroundQueue(Generic[Item]):
         self._pid = os.getpid()
         self.changed = threading.Condition()  # another thread of the parent may have held the old one
         self.waiting, self.taken = deque(), []
-        self.dropped = self._new_drops = self._count = 0
+        self.dropped = self._new_drops = 0
         self._thread, self._resting, self._hurried = None, False, False
 
     def _run(self) -> None:
@@ -172,10 +169,8 @@ class BackgroundQueue(Generic[Item]):
             if not self.waiting:
                 self._thread = None
                 return False
-            self._resting, before = True, -1
-            while before != self._count and not self._hurried and not self._is_over():
-                before = self._count
-                self.changed.wait_for(lambda: self._hurried or self._is_over(), self._rest)
+            self._resting = True
+            self.changed.wait_for(lambda: self._hurried or self._is_over(), self._rest)
             self._resting = self._hurried = False
             return True
 
