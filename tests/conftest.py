@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import random
@@ -61,6 +62,15 @@ def _no_choices_from_outside() -> None:
         os.environ.pop(name, None)
     os.environ["COLUMNS"] = "80"
     os.environ["SHAPING_LEDGER"] = "off"  # a test that wants one names a file of its own
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _patient_clients() -> None:
+    """Let the SDK's clients wait for a server's end: on a busy machine it comes after the 2 s that they allow."""
+    with contextlib.suppress(ImportError):  # a framework's environment may have no SDK, or another
+        from mcp.client import stdio
+
+        stdio.PROCESS_TERMINATION_TIMEOUT = 15.0
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -348,6 +348,7 @@ async def serve_http(
         await runner.serve()
     finally:
         sweeping.cancel()
+        loading.begin_to_write()
         await to_the_end(server.close())
     return 0
 

@@ -139,6 +139,7 @@ async def _serve_stdio(
         loading.start()
         await _serve_until_end(reader, relay)
     finally:
+        loading.begin_to_write()
         await to_the_end(relay.close())
         writer.close()
     # Why was logged when it happened; a client's log of exits should show it too.
@@ -240,6 +241,11 @@ class Loading:
     def warn(self, text: str) -> None:
         """Log a text of ours that may quote a server after a colon, as soon as secrets can be taken out of it."""
         self.log("", text.encode())
+
+    def begin_to_write(self) -> None:
+        """Write what waits while the server leaves: a client that is tired of waiting for both kills us."""
+        if self.mcp_shaper is not None and self.mcp_shaper.ledger is not None:
+            self.mcp_shaper.ledger.flush(0)
 
     def close(self) -> None:
         """Print what is still held, write what is still to be kept, and say what was saved."""
