@@ -45,10 +45,8 @@ def _name(argument: Any) -> str:
 
 
 # The help of each command there is the first line of its function's docstring: listing them must not load them.
-# `module` names one that holds several commands; every other command has a module of its own name. `options` are the
-# settings of parameters for Typer: of each command, and of those that several commands share.
-_TOLD: Final = json.loads(Path(__file__).with_name("commands.json").read_bytes())
-_LISTED: Final = _TOLD["commands"]
+# `module` names one that holds several commands; every other command has a module of its own name.
+_LISTED: Final = json.loads(Path(__file__).with_name("commands.json").read_bytes())
 COMMANDS: Final[Mapping[str, str]] = {name: told["help"] for name, told in _LISTED.items()}
 _REPORTS_FAILURES: Final = frozenset({"run"})  # its codes must not look like the command's own
 
@@ -119,10 +117,10 @@ def wants_json(words: Sequence[str]) -> bool:
 
 
 def _load(name: str) -> Any:
-    from shaping.cli.output import with_json_option, with_options  # noqa: PLC0415 (envelopes take 120 ms to import; --help prints none)
+    from shaping.cli.output import with_json_option  # noqa: PLC0415 (envelopes take 120 ms to import; --help prints none)
 
     module = import_module(f"shaping.cli.{_LISTED[name].get('module', name)}")
-    callback = with_options(getattr(module, name), {**_TOLD["options"], **_LISTED[name].get("options", {})})
+    callback = getattr(module, name)
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     wrapped = callback if name in _REPORTS_FAILURES else with_json_option(callback, name)
     single.command(name, cls=getattr(module, "COMMAND_CLASS", PlainCommand))(wrapped)

@@ -10,28 +10,48 @@ from functools import partial
 from pathlib import Path, PurePath
 from statistics import median
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from shaping import Shaper
-from shaping.cli.output import Answer, check_profiles, columns, reading_progress, stopped
+from shaping.cli.output import CONFIG, Answer, check_profiles, columns, reading_progress, stopped
 from shaping.cli.payloads import SUFFIXES, Payload, read_bytes, read_payloads
 from shaping.clients import find_client
 from shaping.response import counted
 from shaping.tokens import CountingError, TokenCount, UnknownTokenizerError, counter, multipliers
 from shaping.tokens.savings import FieldCost, add_up, by_field as fields_of
 
+PLACES = typer.Argument(
+    metavar="FILE...",
+    help="JSON files, JSON lines, MCP results, text files, folders of these, or - for standard input.",
+)
+PROFILE = typer.Option(metavar="NAME", help="A profile to try; may be given again. Without it, all of them.")
+TOOL = typer.Option(metavar="NAME", help="The tool whose rules apply. Without it, the file's name up to its first dot.")
+CLIENT = typer.Option(
+    metavar="NAME", help="The client that MCP results are for, by its clientInfo.name. Without it, an unknown one."
+)
+TOKENIZER = typer.Option(
+    metavar="NAME", help="o200k_base, cl100k_base, chars, or a model or encoding that tiktoken knows."
+)
+BY_FIELD = typer.Option("--by-field", help="Show which fields carry the tokens of the compact JSON.")
+TOP = typer.Option(metavar="N", min=1, help="With --by-field: how many fields to show; the rest are one line.")
+AS_JSON = typer.Option("--json/--table", help="Print JSON or a table. Without it, a table on a terminal, else JSON.")
+FILES = typer.Argument(metavar="FILE...", help="Files to count, or - for standard input.")
+EXACT = typer.Option("--exact", help="Count long files exactly too, instead of by samples.")
+
 
 def bench(
-    places: list[str],
+    places: Annotated[list[str], PLACES],
     *,
-    profile: list[str] | None = None,
-    tool: str | None = None,
-    client: str | None = None,
-    config: Path | None = None,
-    tokenizer: str = "o200k_base",
-    by_field: bool = False,
-    top: int = 25,
-    as_json: bool | None = None,
+    profile: Annotated[list[str] | None, PROFILE] = None,
+    tool: Annotated[str | None, TOOL] = None,
+    client: Annotated[str | None, CLIENT] = None,
+    config: Annotated[Path | None, CONFIG] = None,
+    tokenizer: Annotated[str, TOKENIZER] = "o200k_base",
+    by_field: Annotated[bool, BY_FIELD] = False,
+    top: Annotated[int, TOP] = 25,
+    as_json: Annotated[bool | None, AS_JSON] = None,
 ) -> None:
     """Measure what each profile saves on files of tool answers, counted exactly."""
     program = not sys.stdout.isatty() if as_json is None else as_json
@@ -182,10 +202,10 @@ def _timed(call: Callable[[], str]) -> tuple[str, float]:
 
 
 def tokens(
-    files: list[str],
+    files: Annotated[list[str], FILES],
     *,
-    tokenizer: str = "o200k_base",
-    exact: bool = False,
+    tokenizer: Annotated[str, TOKENIZER] = "o200k_base",
+    exact: Annotated[bool, EXACT] = False,
 ) -> Answer:
     """Count the tokens of files; each number says whether it is exact or an estimate."""
     with _counting(failed=1):

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from shaping.cli.output import Answer, columns, quiet, reading_progress, stopped
+import typer
+
+from shaping.cli.output import CONFIG, Answer, columns, quiet, reading_progress, stopped
 from shaping.ledger import LedgerDatabase
 from shaping.page.data import own_choices, plain, readable, sources
 from shaping.response import counted, did_you_mean, nearest
@@ -25,6 +27,27 @@ from shaping.settings.sources import Origin, is_bundled, server_presets
 _LEAVES_OUT: Final = frozenset(
     {"prune", "exclude_null_values", "exclude_empty_arrays", "exclude_empty_objects", "max_tokens"}
 )
+ALLOWED = typer.Argument(
+    metavar="PATH",
+    help="The config, or a directory: all configs below it, later ones and edits too; without it, the one in use here.",
+)
+FORGET = typer.Option("--forget", help="Take back what was allowed.")
+CHECKED = typer.Argument(
+    metavar="PATH", help="The config to check, or a directory to look in; without it, the config that is found."
+)
+TRAFFIC = typer.Option(
+    metavar="DIR",
+    help="Recorded traffic: do the config's `answers` still hold for it, and what has changed?",
+    exists=True,
+)
+TOOL = typer.Option(metavar="NAME", help="The tool to explain.")
+PROFILE = typer.Option(
+    metavar="NAME", help="The profile that a call would choose; without it, the one the environment chooses."
+)
+SURFACE = typer.Option(metavar="python|mcp|command", help="Where the tool is called from.")
+TIER = typer.Option(metavar="TIER", help="The caller's tier, for rules under exclude_when_tier.")
+ALL = typer.Option("--all", help="Show every choice, also those that are as the bundled default has them.")
+DIRECTORY = typer.Argument(help="Where to write; without it, here.", show_default=False, file_okay=False)
 
 _VARIABLES: Final = ("SHAPING_DEBUG", "SCALPEL_MCP_INFO", "SHAPING_PROFILE")  # the strongest first
 _ALL_TIME: Final = 1e12  # seconds
@@ -39,7 +62,7 @@ class ToolSurface(StrEnum):
     command = "command"
 
 
-def allow(path: Path | None = None, *, take_back: bool = False) -> Answer:
+def allow(path: Annotated[Path | None, ALLOWED] = None, *, take_back: Annotated[bool, FORGET] = False) -> Answer:
     """Trust a config that lies in a project, as it is now: all of it applies. After an edit, allow it again."""
     place = path or find(None, cwd=Path.cwd(), environ=os.environ)
     if place is None:
@@ -60,7 +83,7 @@ def allow(path: Path | None = None, *, take_back: bool = False) -> Answer:
     return Answer(told, [f"{short_name(str(place.absolute()))} {done}"])
 
 
-def check(path: Path | None = None, *, traffic: Path | None = None) -> Answer:
+def check(path: Annotated[Path | None, CHECKED] = None, *, traffic: Annotated[Path | None, TRAFFIC] = None) -> Answer:
     """Check a config, its profiles and the SHAPING variables; exit 1 on any problem. Warnings alone exit 0."""
     if path is not None:
         _need(path)
@@ -171,12 +194,12 @@ def _check_traffic(folder: Path, config: LoadedConfig) -> Answer:
 
 def explain(
     *,
-    tool: str,
-    profile: str | None = None,
-    config: Path | None = None,
-    surface: ToolSurface = ToolSurface.python,
-    tier: str | None = None,
-    everything: bool = False,
+    tool: Annotated[str, TOOL],
+    profile: Annotated[str | None, PROFILE] = None,
+    config: Annotated[Path | None, CONFIG] = None,
+    surface: Annotated[ToolSurface, SURFACE] = ToolSurface.python,
+    tier: Annotated[str | None, TIER] = None,
+    everything: Annotated[bool, ALL] = False,
 ) -> Answer:
     """Show the settings that apply to a tool, and which file, line or profile each comes from."""
     found = load(config)
@@ -246,7 +269,7 @@ def _table(choices: Sequence[ResolvedChoice]) -> list[str]:
     ]
 
 
-def init(directory: Path = Path()) -> Answer:
+def init(directory: Annotated[Path, DIRECTORY] = Path()) -> Answer:
     """Write a commented response_config.json and its schema; a file that is there already is left as it is."""
     schema = "response_config.schema.json"
     files = {"response_config.json": bundled("config", "starter.json"), schema: bundled("config", schema)}
@@ -272,7 +295,7 @@ def _write(path: Path, content: bytes) -> bool:
     return True
 
 
-def profiles(*, config: Path | None = None) -> Answer:
+def profiles(*, config: Annotated[Path | None, CONFIG] = None) -> Answer:
     """List the profiles: what each is for, what it extends, and which file defines it."""
     found = load(config)
     listed = list(_listed(found))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from shaping.cli.ledger import price_of
+import typer
+
+from shaping.cli.ledger import MODEL, PRICES, price_of
 from shaping.cli.output import Answer, columns, quiet, reading_progress, stopped
 from shaping.learning.statistics import TrafficStatistics
 from shaping.learning.suggest import EMPTY, suggest, with_suggestions
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 
     from shaping.ledger.prices import Price
 
+RECORDINGS = typer.Argument(metavar="DIR", help="A folder of recordings to read instead of your clients' sessions.")
+HOME = typer.Option(metavar="DIR", help="The home directory to look in.")
+PROFILE = typer.Option(metavar="NAME", help="The profile to try.")
+SESSIONS = typer.Option(metavar="N", min=1, help="How many of the newest sessions of each client to read.")
 
 _SHOWN: Final = 5  # missing values that are shown
 _INSTALL: Final = {
@@ -36,13 +42,13 @@ _IN_OPENCODE: Final = (
 
 
 def discover(
-    recordings: Path | None = None,
+    recordings: Annotated[Path | None, RECORDINGS] = None,
     *,
-    home: Path | None = None,
-    profile: str = "minimal",
-    sessions: int = 200,
-    model: str | None = None,
-    prices: str | None = None,
+    home: Annotated[Path | None, HOME] = None,
+    profile: Annotated[str, PROFILE] = "minimal",
+    sessions: Annotated[int, SESSIONS] = 200,
+    model: Annotated[str | None, MODEL] = None,
+    prices: Annotated[str | None, PRICES] = None,
 ) -> Answer:
     """Read your clients' past sessions: what shaping would have saved, and what would be missing."""
     price = price_of(model, prices)

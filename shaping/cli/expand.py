@@ -7,13 +7,13 @@ import sys
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
 import typer
 
 from shaping.cleaning import fail_safe
-from shaping.cli.output import Answer, stopped
+from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, Answer, stopped
 from shaping.cli.payloads import read_payloads
 from shaping.commands.storage import read_stream, streams_of
 from shaping.ledger import record_text
@@ -24,19 +24,34 @@ from shaping.settings import Overrides
 from shaping.shaper import Shaper
 from shaping.store.sql import Database
 
+REF = typer.Argument(metavar="REF", help="The ref that the answer gave.")
+PATH = typer.Argument(
+    metavar="PATH",
+    help="Which part to show, as `items[0].user.login`, `rows[20:]` or, of lines, `stdout[L10:L20]`; several with"
+    " commas between. Without it, all of it.",
+)
+CURSOR = typer.Option(metavar="CURSOR", help="Where to go on: the cursor of the page before.")
+PAGE = typer.Option(metavar="N", min=1, help="The most tokens a page may cost.")
+SQL = typer.Option("--sql", metavar="SELECT", help="Ask one SELECT of its records; `schema` lists tables and columns.")
+SEARCH = typer.Option("--search", metavar="TEXT", help="Find a text, or a /pattern/, in its lines or values.")
+STDOUT = typer.Option("--stdout", help="Print a command's standard output byte for byte, less secrets.")
+STDERR = typer.Option("--stderr", help="Print a command's standard error byte for byte, less secrets.")
+SOURCE = typer.Argument(metavar="FILE|REF", help="A file, - for standard input, or a ref that an answer gave.")
+SELECT = typer.Argument(metavar="SQL", help="One SELECT; `schema` lists the tables and their columns.")
+
 
 def expand(
-    ref: str,
-    path: str | None = None,
+    ref: Annotated[str, REF],
+    path: Annotated[str | None, PATH] = None,
     *,
-    cursor: str | None = None,
-    max_tokens: int | None = None,
-    sql: str | None = None,
-    search: str | None = None,
-    stdout: bool = False,
-    stderr: bool = False,
-    config: Path | None = None,
-    as_json: bool = False,
+    cursor: Annotated[str | None, CURSOR] = None,
+    max_tokens: Annotated[int | None, PAGE] = None,
+    sql: Annotated[str | None, SQL] = None,
+    search: Annotated[str | None, SEARCH] = None,
+    stdout: Annotated[bool, STDOUT] = False,
+    stderr: Annotated[bool, STDERR] = False,
+    config: Annotated[Path | None, CONFIG] = None,
+    as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Show what an answer left out: the exact values under a path, page by page, or a command's own output."""
     given = {"PATH": path, "--sql": sql, "--search": search, "--stdout": stdout or None, "--stderr": stderr or None}
@@ -103,11 +118,11 @@ def _written(shaped: Shaped, *, as_json: bool) -> str:
 
 
 def query(
-    source: str,
-    sql: str = "schema",
+    source: Annotated[str, SOURCE],
+    sql: Annotated[str, SELECT] = "schema",
     *,
-    max_tokens: int | None = None,
-    config: Path | None = None,
+    max_tokens: Annotated[int | None, MAX_TOKENS] = None,
+    config: Annotated[Path | None, CONFIG] = None,
 ) -> Answer:
     """Run one SELECT over the records in a file (JSON, JSON lines, CSV, tables in text, …) or behind a ref."""
     shaper = Shaper(config, watch=False)

@@ -16,14 +16,18 @@ from shaping.clients.hooks import CLIENTS, HOOK_EDIT, file_of, install, installe
 from shaping.clients.hooks.resident import main as serve
 
 ACTIONS: Final = ("install", "uninstall", "status", "serve")
+ACTION = typer.Argument(
+    metavar="ACTION", help="install, uninstall, status, or serve: the resident process, which hooks start themselves."
+)
 CLIENT = typer.Argument(metavar="CLIENT", help=f"One of {', '.join(CLIENTS)}; status without one tells of all.")
+PROJECT = typer.Option("--project", help="For this working directory alone, in the client's personal settings for it.")
 
 
 def hook(
-    action: str,
+    action: Annotated[str, ACTION],
     client: Annotated[str | None, CLIENT] = None,
     *,
-    project: bool = False,
+    project: Annotated[bool, PROJECT] = False,
 ) -> Answer | None:
     """Install a hook that shapes what a client's own shell, search and fetch tools return; never files."""
     _check(action, client)

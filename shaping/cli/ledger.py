@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shaping.cli.output import Answer, columns, free_address, page_address, stopped
+from shaping.cli.output import CONFIG, Answer, columns, free_address, page_address, stopped
 from shaping.ledger import LedgerDatabase, LedgerEntry, LedgerError, Totals, add_up
 from shaping.ledger.entries import GROUPS, group
 from shaping.ledger.prices import Price, PriceError, load_prices
@@ -32,7 +32,26 @@ from shaping.settings import load
 from shaping.settings.files import ledger_path, write_file
 from shaping.store import Store, open_store
 
+LEDGER = typer.Option("--ledger", metavar="FILE", help="Read another ledger than the user's own.")
+SINCE = typer.Option("--since", metavar="TIME", help="How far back: 30m, 12h, 7d or 4w. [default: everything kept]")
+MODEL = typer.Option(
+    "--model", metavar="NAME", help="Also say what was saved in money, by the prices of this model; see --prices."
+)
+PRICES = typer.Option(
+    "--prices",
+    metavar="FILE",
+    help="A price table to use; without it SHAPING_PRICES, prices.json in your config directory, or the bundled one.",
+)
+
 BY = typer.Option("--by", metavar="GROUP", help=f"Add up by {', '.join(GROUPS)}.")
+WATCH = typer.Option("--watch", help="Print again whenever something was added, until Ctrl-C.")
+NUMBER = typer.Argument(metavar="N", min=1, max=500, help="How many calls, the newest last.")
+TOOL = typer.Option("--tool", metavar="NAME", help="Only calls of this tool, as `shaping stats` names it.")
+FULL = typer.Option("--full", help="Show every line; without it, the first 40 of each side.")
+HTML = typer.Option("--html", metavar="FILE", help="Write the calls as one HTML file instead.", dir_okay=False)
+PORT = typer.Option("--at", metavar="HOST:PORT", help="Where to serve the page; PORT alone is loopback.")
+OPEN = typer.Option("--open/--no-open", help="Open the page in your browser.")
+OUTPUT = typer.Option("--output", "-o", metavar="FILE", help="The file to write; - is standard output.")
 
 _UNITS: Final = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _CLEAR: Final = "\x1b[2J\x1b[H"  # of a terminal
@@ -103,11 +122,11 @@ def write_page(file: Path, written: str) -> Answer:
 def stats(
     *,
     by: Annotated[str, BY] = "tool",
-    since: str | None = None,
-    watch: bool = False,
-    model: str | None = None,
-    prices: str | None = None,
-    ledger: str | None = None,
+    since: Annotated[str | None, SINCE] = None,
+    watch: Annotated[bool, WATCH] = False,
+    model: Annotated[str | None, MODEL] = None,
+    prices: Annotated[str | None, PRICES] = None,
+    ledger: Annotated[str | None, LEDGER] = None,
 ) -> Answer:
     """Show what shaping has saved: tokens that models did not read, net of what shaping added."""
     if by not in GROUPS:
@@ -195,12 +214,12 @@ def _counting(entries: list[LedgerEntry], total: Totals) -> str:
 
 
 def last(
-    number: int = 1,
+    number: Annotated[int, NUMBER] = 1,
     *,
-    tool: str | None = None,
-    full: bool = False,
-    html: Path | None = None,
-    ledger: str | None = None,
+    tool: Annotated[str | None, TOOL] = None,
+    full: Annotated[bool, FULL] = False,
+    html: Annotated[Path | None, HTML] = None,
+    ledger: Annotated[str | None, LEDGER] = None,
 ) -> Answer:
     """Show what the model read of the last calls beside what their tools sent, and why the rest was left out."""
     with open_ledger(ledger) as database:
@@ -326,13 +345,13 @@ def _beside(left: list[str], right: list[str], width: int) -> str:
 
 def ui(
     *,
-    at: str = "127.0.0.1:8765",
-    since: str | None = None,
-    model: str | None = None,
-    prices: str | None = None,
-    config: Path | None = None,
-    ledger: str | None = None,
-    open_it: bool = True,
+    at: Annotated[str, PORT] = "127.0.0.1:8765",
+    since: Annotated[str | None, SINCE] = None,
+    model: Annotated[str | None, MODEL] = None,
+    prices: Annotated[str | None, PRICES] = None,
+    config: Annotated[Path | None, CONFIG] = None,
+    ledger: Annotated[str | None, LEDGER] = None,
+    open_it: Annotated[bool, OPEN] = True,
 ) -> None:
     """Show a live page: what was saved over time, by tool and by field, the last calls, and what was left out."""
     try:
@@ -353,12 +372,12 @@ def ui(
 
 def report(
     *,
-    output: str = "report.html",
-    since: str | None = None,
-    model: str | None = None,
-    prices: str | None = None,
-    config: Path | None = None,
-    ledger: str | None = None,
+    output: Annotated[str, OUTPUT] = "report.html",
+    since: Annotated[str | None, SINCE] = None,
+    model: Annotated[str | None, MODEL] = None,
+    prices: Annotated[str | None, PRICES] = None,
+    config: Annotated[Path | None, CONFIG] = None,
+    ledger: Annotated[str | None, LEDGER] = None,
 ) -> Answer:
     """Write what `shaping ui` shows as one HTML file that needs no network."""
     with page_source(ledger, since, config, price_of(model, prices)) as source:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
 import typer
@@ -13,8 +13,12 @@ from shaping.cli.app import build
 from shaping.cli.output import Answer
 from shaping.settings import bundled
 
+ETAG = typer.Option(
+    metavar="TAG", help="The etag of an earlier manifest: an unchanged one is reported as not_modified."
+)
 
-def manifest(*, etag: str | None = None) -> Answer:
+
+def manifest(*, etag: Annotated[str | None, ETAG] = None) -> Answer:
     """List every command with its flags, exit codes and output schema; the etag tells of changes."""
     found = our_manifest()
     same = etag == found["etag"]

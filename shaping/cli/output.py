@@ -15,7 +15,7 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from secrets import token_urlsafe
 from time import perf_counter
-from typing import Annotated, Any, Final, get_origin, get_type_hints
+from typing import Annotated, Any, Final, get_type_hints
 
 import orjson
 import typer
@@ -27,6 +27,11 @@ from shaping.settings.jsonc import suggestion_for
 from shaping.settings.sources import THE_CALL
 
 JSON = typer.Option("--json", help="Print JSON for a program: ok, data, error, warnings, meta.")
+CONFIG = typer.Option(
+    metavar="FILE", help="The config to use instead of the one that is found.", exists=True, dir_okay=False
+)
+PROFILE = typer.Option(metavar="NAME", help="The profile to use: minimal, standard, debug or one of your own.")
+MAX_TOKENS = typer.Option(metavar="N", min=1, help="The most tokens the answer may cost.")
 
 # A command's module is imported when the command is called.
 _STARTED: Final = perf_counter()
@@ -136,21 +141,6 @@ def need_posix(what: str) -> None:
         raise stopped(f"{what} works on Linux and macOS only, not on Windows", 1, code="NOT_IMPLEMENTED")
 
 
-def with_options(callback: Callable[..., Any], settings: Mapping[str, Mapping[str, Any]]) -> Callable[..., Any]:
-    """Give the parameters of a command their settings: those before `*` are arguments, those after it options.
-
-    One with a help that is made from data is annotated where it stands.
-    """
-    hints = get_type_hints(callback, include_extras=True)
-    for name, param in signature(callback).parameters.items():
-        if name in settings and get_origin(hints[name]) is not Annotated:
-            make = typer.Option if param.kind is Parameter.KEYWORD_ONLY else typer.Argument
-            given = {"names": (), **settings[name]}
-            hints[name] = Annotated[hints[name], make(*given.pop("names"), **given)]
-    callback.__annotations__ = hints
-    return callback
-
-
 def with_json_option(callback: Callable[..., Any], name: str) -> Callable[..., Any]:
     """Add `--json` to a command, print what it answers, and report its failures, under `--json` in an envelope.
 
@@ -175,9 +165,8 @@ def with_json_option(callback: Callable[..., Any], name: str) -> Callable[..., A
 
     hints = get_type_hints(callback, include_extras=True)
     params = list(signature(callback).parameters.values())
-    if get_origin(hints.get("as_json")) is not Annotated:
-        hints["as_json"] = Annotated[bool, JSON]
     if not has_option:
+        hints["as_json"] = Annotated[bool, JSON]
         params.append(Parameter("as_json", Parameter.KEYWORD_ONLY, default=False))
     # Typer reads both, and must not look through to the wrapped function, whose annotations are strings.
     command.__signature__ = Signature([param.replace(annotation=hints[param.name]) for param in params])  # type: ignore[attr-defined]  # what inspect looks for

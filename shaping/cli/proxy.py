@@ -10,12 +10,12 @@ import os
 import re
 from importlib.util import find_spec
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
 
-from shaping.cli.output import free_address, need_posix, page_address, stopped
+from shaping.cli.output import CONFIG, free_address, need_posix, page_address, stopped
 from shaping.clients.wrap import HEADER_VARIABLE, has_credentials, server_entries, unwrap, wants_sign_in
 from shaping.errors import make_error
 from shaping.proxy.child import command_server
@@ -41,25 +41,65 @@ _UNFILLED = re.compile(r"\$\{([\w:.-]+)\}")
 _VARIABLE = re.compile(r"\$\{(?:env:)?(\w+)(?::-([^}]*))?\}")
 
 
+COMMAND = typer.Argument(metavar="COMMAND...", help="The server's command, after --: shaping proxy -- python server.py")
+URL = typer.Option(metavar="URL", help="The address of a server to reach by HTTP instead of starting one.")
+TRANSPORT = typer.Option(metavar="http|sse", help="With --url: the transport, where the address does not tell it.")
+HEADER = typer.Option(metavar="'NAME: VALUE'", help="With --url: a header to send; may be repeated.")
+OAUTH = typer.Option(
+    "--oauth", help="Sign in to remote servers in your browser; tokens are kept in your cache directory."
+)
+SERVERS = typer.Option(metavar="FILE", help="A file with mcpServers: take all of its servers together.", exists=True)
+NAME = typer.Option(
+    metavar="NAME",
+    help="What you call the server: the config's rules for NAME/tool apply, and the ledger names it so."
+    " (default: its own name)",
+)
+START_TIMEOUT = typer.Option(metavar="SECONDS", min=1, help="How long a server may take to start. (default: 55)")
+HTTP = typer.Option(
+    metavar="HOST:PORT", help="Serve streamable HTTP at HOST:PORT instead of stdio; PORT alone is loopback."
+)
+ALLOW_HOST = typer.Option(
+    metavar="HOST[:PORT]", help="With --http: a Host header to accept besides the address itself; may be repeated."
+)
+BEARER = typer.Option(
+    metavar="VARIABLE",
+    help="With --http: the environment variable that holds the token which clients must send as"
+    " `Authorization: Bearer`. Not the token itself: every user can read arguments.",
+)
+ALLOW_ORIGIN = typer.Option(metavar="ORIGIN", help="With --http: a browser origin to accept; may be repeated.")
+UI = typer.Option(
+    "--ui", help="With --http on loopback: also serve the page of `shaping ui` at /; its address has a token."
+)
+PROFILE = typer.Option(metavar="NAME", help="The profile to use for every tool.")
+RECORD = typer.Option(
+    metavar="DIR",
+    help="Record what the tools answer in DIR, without secrets and private fields, for `suggest` and `check`.",
+)
+EXPAND = typer.Option(
+    help="Offer the model a tool to ask for what was left out, or not. (default: offer) Over stdio it is kept in"
+    " store.sqlite in your cache directory, where `shaping expand` finds it too."
+)
+
+
 def proxy(
-    command: list[str] | None = None,
+    command: Annotated[list[str] | None, COMMAND] = None,
     *,
-    url: str | None = None,
-    transport: str | None = None,
-    header: list[str] | None = None,
-    oauth: bool = False,
-    servers: Path | None = None,
-    name: str | None = None,
-    start_timeout: float | None = None,
-    http: str | None = None,
-    allow_host: list[str] | None = None,
-    allow_origin: list[str] | None = None,
-    bearer: str | None = None,
-    ui: bool = False,
-    config: Path | None = None,
-    profile: str | None = None,
-    expand: bool = True,
-    record: Path | None = None,
+    url: Annotated[str | None, URL] = None,
+    transport: Annotated[str | None, TRANSPORT] = None,
+    header: Annotated[list[str] | None, HEADER] = None,
+    oauth: Annotated[bool, OAUTH] = False,
+    servers: Annotated[Path | None, SERVERS] = None,
+    name: Annotated[str | None, NAME] = None,
+    start_timeout: Annotated[float | None, START_TIMEOUT] = None,
+    http: Annotated[str | None, HTTP] = None,
+    allow_host: Annotated[list[str] | None, ALLOW_HOST] = None,
+    allow_origin: Annotated[list[str] | None, ALLOW_ORIGIN] = None,
+    bearer: Annotated[str | None, BEARER] = None,
+    ui: Annotated[bool, UI] = False,
+    config: Annotated[Path | None, CONFIG] = None,
+    profile: Annotated[str | None, PROFILE] = None,
+    expand: Annotated[bool, EXPAND] = True,
+    record: Annotated[Path | None, RECORD] = None,
 ) -> None:
     """Run any MCP server, in any language, behind a proxy that shapes what its tools return to the model."""
     need_posix("shaping proxy")

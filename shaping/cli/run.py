@@ -10,13 +10,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
 
 from shaping.cli.app import PlainCommand
-from shaping.cli.output import option_problems, print_failure, progress, stopped
+from shaping.cli.output import CONFIG, MAX_TOKENS, PROFILE, option_problems, print_failure, progress, stopped
 from shaping.commands.process import OURS
 from shaping.commands.program import run_program
 from shaping.commands.response import render_wire
@@ -30,6 +30,26 @@ if TYPE_CHECKING:
     from shaping.commands import CommandOptions
     from shaping.envelope import Dialect
     from shaping.response import Shaped
+
+COMMAND = typer.Argument(help="The command, after --: shaping run -- git log", metavar="COMMAND...")
+TOOL = typer.Option(metavar="NAME", help="The tool whose rules apply; without it, the program and its subcommand.")
+DIALECT = typer.Option(
+    metavar="NAME", help="Print an envelope in this wire form instead of plain text: invariant, lean, flat or sourced."
+)
+TIMEOUT = typer.Option(
+    metavar="SECONDS", min=0.001, help="Seconds after which the command and all it started is ended."
+)
+ETAG = typer.Option(
+    metavar="TAG",
+    help="The etag of an earlier answer: an unchanged answer is reported as not_modified. '' asks for an etag.",
+)
+CURSOR = typer.Option(
+    metavar="CURSOR", help="The cursor of a cut answer: show what comes next, without running the command again."
+)
+FIELDS = typer.Option(metavar="PATHS", help="Comma-separated paths: keep only these of the data.")
+STREAM = typer.Option("--stream", help="Shape a stream of JSON lines line by line as it comes; an envelope ends it.")
+RECORD = typer.Option(metavar="DIR", help="Record what the command printed in DIR, without secrets and private fields.")
+JSON = typer.Option("--json", help="Print the invariant envelope instead of plain text.")
 
 
 class RunCommand(PlainCommand):
@@ -51,20 +71,20 @@ COMMAND_CLASS = RunCommand
 
 
 def run(
-    command: list[str] | None = None,
+    command: Annotated[list[str] | None, COMMAND] = None,
     *,
-    tool: str | None = None,
-    config: Path | None = None,
-    profile: str | None = None,
-    dialect: str | None = None,
-    max_tokens: int | None = None,
-    timeout: float | None = None,
-    etag: str | None = None,
-    cursor: str | None = None,
-    fields: str | None = None,
-    stream: bool = False,
-    record: Path | None = None,
-    as_json: bool = False,
+    tool: Annotated[str | None, TOOL] = None,
+    config: Annotated[Path | None, CONFIG] = None,
+    profile: Annotated[str | None, PROFILE] = None,
+    dialect: Annotated[str | None, DIALECT] = None,
+    max_tokens: Annotated[int | None, MAX_TOKENS] = None,
+    timeout: Annotated[float | None, TIMEOUT] = None,
+    etag: Annotated[str | None, ETAG] = None,
+    cursor: Annotated[str | None, CURSOR] = None,
+    fields: Annotated[str | None, FIELDS] = None,
+    stream: Annotated[bool, STREAM] = False,
+    record: Annotated[Path | None, RECORD] = None,
+    as_json: Annotated[bool, JSON] = False,
 ) -> None:
     """Run a command and print its output cleaned and within a budget; the exit code is the command's own.
 

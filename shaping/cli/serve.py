@@ -6,11 +6,11 @@ import os
 import sys
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from secrets import token_urlsafe
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
-from shaping.cli.output import Answer, free_address, stopped
+from shaping.cli.output import CONFIG, Answer, free_address, stopped
 from shaping.learning.record import Recorder
 from shaping.operations.openapi import Auth, DocumentError, HttpConfig, from_openapi_file, from_openapi_url
 from shaping.operations.registry import RegistrationError, Registry, scan
@@ -19,31 +19,63 @@ from shaping.proxy import LIMITS
 from shaping.response import counted
 from shaping.shaper import Shaper
 
+OPENAPI = typer.Option(
+    metavar="DOCUMENT", help="An OpenAPI document, 3.0 or 3.1, JSON or YAML: a file or an address; may be repeated."
+)
+SCAN = typer.Option(
+    metavar="DIRECTORY", help="A directory of Python modules that export operations; may be repeated.", exists=True
+)
+BASE_URL = typer.Option(metavar="URL", help="The API's address, where the document does not say or says another.")
+NAMESPACE = typer.Option(metavar="WORD", help="A word before every operation's name.")
+HEADER = typer.Option(metavar="'NAME: VALUE'", help="A header to send with every request; may be repeated.")
+BEARER = typer.Option(help="The environment variable with a bearer token to send to the API.", metavar="VARIABLE")
+API_KEY = typer.Option(help="The environment variable that holds an API key.", metavar="VARIABLE")
+BASIC = typer.Option(help="The environment variable that holds user:password.", metavar="VARIABLE")
+TAG = typer.Option(metavar="TAG", help="Serve operations with this tag; may be repeated.")
+METHOD = typer.Option(metavar="METHOD", help="Serve operations of this HTTP method; may be repeated.")
+PATH = typer.Option(metavar="PATTERN", help="Serve operations whose path matches, as '/repos/*'; may be repeated.")
+ID = typer.Option(metavar="PATTERN", help="Serve operations whose id matches, as 'get_*'; may be repeated.")
+READ_ONLY = typer.Option("--read-only", help="Serve only operations that change nothing.")
+LIMIT = typer.Option(metavar="N", help="How many tokens the list of tools may cost.", min=1)
+LIST = typer.Option("--list", help="Say what would be served and what it costs, and stop.")
+HTTP = typer.Option(
+    metavar="HOST:PORT", help="Serve MCP over HTTP at HOST:PORT instead of stdio; PORT alone is loopback."
+)
+API = typer.Option(metavar="HOST:PORT", help="Serve plain HTTP at HOST:PORT: POST /operations/NAME, POST /expand.")
+NO_TOKEN = typer.Option(
+    "--no-token", help="With --api: answer operations that change something without the token in the printed address."
+)
+TYPED = typer.Option("--typed", help="Advertise output schemas.")
+ALLOW_EVAL = typer.Option("--allow-eval", help="Serve operations that evaluate code; their payloads are still checked.")
+RECORD = typer.Option(
+    metavar="DIR", help="Record what the operations answer in DIR, without secrets and private fields."
+)
+
 
 def serve(
     *,
-    openapi: list[str] | None = None,
-    scan: list[Path] | None = None,
-    base_url: str | None = None,
-    namespace: str = "",
-    header: list[str] | None = None,
-    bearer: str | None = None,
-    api_key: str | None = None,
-    basic: str | None = None,
-    tag: list[str] | None = None,
-    method: list[str] | None = None,
-    path: list[str] | None = None,
-    id: list[str] | None = None,  # noqa: A002 (the option's name)
-    read_only: bool = False,
-    max_tool_tokens: int = 25_000,
-    only_list: bool = False,
-    http: str | None = None,
-    api: str | None = None,
-    no_token: bool = False,
-    typed: bool = False,
-    allow_eval: bool = False,
-    config: Path | None = None,
-    record: Path | None = None,
+    openapi: Annotated[list[str] | None, OPENAPI] = None,
+    scan: Annotated[list[Path] | None, SCAN] = None,
+    base_url: Annotated[str | None, BASE_URL] = None,
+    namespace: Annotated[str, NAMESPACE] = "",
+    header: Annotated[list[str] | None, HEADER] = None,
+    bearer: Annotated[str | None, BEARER] = None,
+    api_key: Annotated[str | None, API_KEY] = None,
+    basic: Annotated[str | None, BASIC] = None,
+    tag: Annotated[list[str] | None, TAG] = None,
+    method: Annotated[list[str] | None, METHOD] = None,
+    path: Annotated[list[str] | None, PATH] = None,
+    id: Annotated[list[str] | None, ID] = None,  # noqa: A002 (the option's name)
+    read_only: Annotated[bool, READ_ONLY] = False,
+    max_tool_tokens: Annotated[int, LIMIT] = 25_000,
+    only_list: Annotated[bool, LIST] = False,
+    http: Annotated[str | None, HTTP] = None,
+    api: Annotated[str | None, API] = None,
+    no_token: Annotated[bool, NO_TOKEN] = False,
+    typed: Annotated[bool, TYPED] = False,
+    allow_eval: Annotated[bool, ALLOW_EVAL] = False,
+    config: Annotated[Path | None, CONFIG] = None,
+    record: Annotated[Path | None, RECORD] = None,
 ) -> Answer | None:
     """Serve an HTTP API as MCP tools, and shape what they return to the model."""
     _need_extras()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
 import typer
 
 from shaping import Shaped, Shaper, using
 from shaping.cleaning import unmatched
-from shaping.cli.output import Answer, check_profiles, stopped
+from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, PROFILE, Answer, check_profiles, stopped
 from shaping.cli.payloads import Payload, read_bytes
 from shaping.commands.output import is_text
 from shaping.parsers import parse
@@ -26,20 +26,32 @@ from shaping.tokens import Tokens
 # Problems of the config or the call were logged when it was read.
 _LOGGED = frozenset({"BAD_CONFIG", "BAD_REQUEST", "PRIVATE_PATH"})
 
+FILE = typer.Argument(
+    metavar="FILE",
+    help="A file of JSON or JSON lines; - or nothing for standard input. Any other text is shaped as text.",
+    show_default=False,
+)
+TOOL = typer.Option(metavar="NAME", help="The tool whose rules apply.")
+FIELDS = typer.Option(metavar="PATHS", help="Comma-separated paths: keep only these.")
+AS_VALUE = typer.Option("--value", help="Print the shaped JSON instead of the text a model reads.")
+AS_MCP = typer.Option("--mcp", help="The file holds a whole MCP result (content, structuredContent); print it shaped.")
+CLIENT = typer.Option(metavar="NAME", help="With --mcp: the client the result is for, by its clientInfo.name.")
+QUIET = typer.Option("--quiet", "-q", help="Do not print the token counts and what was left out to standard error.")
+
 
 def shape(
-    file: str = "-",
+    file: Annotated[str, FILE] = "-",
     *,
-    tool: str = "",
-    config: Path | None = None,
-    profile: str | None = None,
-    max_tokens: int | None = None,
-    fields: str | None = None,
-    value: bool = False,
-    mcp: bool = False,
-    client: str | None = None,
-    quiet: bool = False,
-    as_json: bool = False,
+    tool: Annotated[str, TOOL] = "",
+    config: Annotated[Path | None, CONFIG] = None,
+    profile: Annotated[str | None, PROFILE] = None,
+    max_tokens: Annotated[int | None, MAX_TOKENS] = None,
+    fields: Annotated[str | None, FIELDS] = None,
+    value: Annotated[bool, AS_VALUE] = False,
+    mcp: Annotated[bool, AS_MCP] = False,
+    client: Annotated[str | None, CLIENT] = None,
+    quiet: Annotated[bool, QUIET] = False,
+    as_json: Annotated[bool, JSON] = False,
 ) -> Answer:
     """Shape a tool's answer and print what the model would read; the token counts go to standard error."""
     if client is not None and not mcp:

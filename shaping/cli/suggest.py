@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
-from shaping.cli.output import Answer, columns, quiet, reading_progress, stopped
+from shaping.cli.output import JSON, Answer, columns, quiet, reading_progress, stopped
 from shaping.learning.drift import Baseline, baseline_path
 from shaping.learning.statistics import read_traffic
 from shaping.learning.suggest import EMPTY, ToolSuggestion, suggest as suggested, with_suggestions
@@ -18,16 +18,27 @@ from shaping.settings import bundled, load
 from shaping.settings.files import write_file
 from shaping.settings.jsonc import read_text
 
+TRAFFIC = typer.Argument(metavar="TRAFFIC", help="A folder that `--record` wrote, or one file of it.", exists=True)
+OUTPUT = typer.Option(
+    "-o", "--output", metavar="FILE", help="The config to add the rules to, or to write; without it, they are printed."
+)
+TARGET = typer.Option(
+    metavar="PERCENT", help="How much of all tokens to save, as 60%; without it, only fields without information go."
+)
+INTERACTIVE = typer.Option("--interactive", help="Ask about each rule before it is written.")
+SCHEDULER = typer.Option(metavar="tcp://HOST:PORT", help="Read the traffic on a Dask cluster.")
+WORKERS = typer.Option(metavar="N", min=1, help="How many processes read the traffic; without it, one for each core.")
+
 
 def suggest(
-    traffic: Path,
+    traffic: Annotated[Path, TRAFFIC],
     *,
-    output: Path | None = None,
-    target: str | None = None,
-    interactive: bool = False,
-    scheduler: str | None = None,
-    workers: int | None = None,
-    as_json: bool = False,
+    output: Annotated[Path | None, OUTPUT] = None,
+    target: Annotated[str | None, TARGET] = None,
+    interactive: Annotated[bool, INTERACTIVE] = False,
+    scheduler: Annotated[str | None, SCHEDULER] = None,
+    workers: Annotated[int | None, WORKERS] = None,
+    as_json: Annotated[bool, JSON] = False,
 ) -> Answer:
     """Suggest rules from recorded traffic, with what each saves; values that the agent used later are kept."""
     quiet()

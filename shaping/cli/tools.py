@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
 
-from shaping.cli.output import Answer, Stopped, columns
-from shaping.cli.proxy import quiet_logs, servers_of
+from shaping.cli.output import CONFIG, Answer, Stopped, columns
+from shaping.cli.proxy import HEADER, OAUTH, SERVERS, START_TIMEOUT, TRANSPORT, URL, quiet_logs, servers_of
 from shaping.clients import UNKNOWN_CLIENT
 from shaping.errors import make_error
 from shaping.mcp.sessions import tool_entry
@@ -26,17 +26,19 @@ if TYPE_CHECKING:
 
     from shaping.proxy.upstream import ServerFactory
 
+COMMAND = typer.Argument(metavar="COMMAND...", help="The server's command, after --: shaping tools -- python server.py")
+
 
 def tools(
-    command: list[str] | None = None,
+    command: Annotated[list[str] | None, COMMAND] = None,
     *,
-    url: str | None = None,
-    transport: str | None = None,
-    header: list[str] | None = None,
-    oauth: bool = False,
-    servers: Path | None = None,
-    start_timeout: float | None = None,
-    config: Path | None = None,
+    url: Annotated[str | None, URL] = None,
+    transport: Annotated[str | None, TRANSPORT] = None,
+    header: Annotated[list[str] | None, HEADER] = None,
+    oauth: Annotated[bool, OAUTH] = False,
+    servers: Annotated[Path | None, SERVERS] = None,
+    start_timeout: Annotated[float | None, START_TIMEOUT] = None,
+    config: Annotated[Path | None, CONFIG] = None,
 ) -> Answer:
     """Print what each tool definition costs in tokens, as the server gives it and as the config shows it."""
     quiet_logs()

@@ -42,22 +42,39 @@ from shaping.clients.wrap import (
 from shaping.settings import load
 from shaping.settings.jsonc import JsoncError
 
+FILE = typer.Argument(
+    metavar="FILE", help="A client's server list (.mcp.json, mcp.json, config.toml), or a folder of such files."
+)
 CLIENT = typer.Option(metavar="NAME", help=f"Find your files of this client: {', '.join(CLIENTS)}.")
+PROFILE = typer.Option(metavar="NAME", help="The profile the proxy should use.")
+CONFIG = typer.Option(metavar="FILE", help="The response_config.json the proxy should use.")
+SKIP = typer.Option(metavar="NAME", help="A server to leave as it is; may be repeated.")
+PROGRAM = typer.Option(
+    metavar="WORDS",
+    help="The command that starts shaping, such as 'uvx --from shaping[mcp] shaping'; it ends in shaping.",
+)
+OAUTH = typer.Option("--oauth", help="Also wrap remote servers that need a sign-in; the proxy then signs in.")
+OFFLINE = typer.Option("--offline", help="Do not ask remote servers whether they want credentials; implies --no-test.")
+NO_TEST = typer.Option(
+    "--no-test",
+    help="Do not start the servers. By default each is started once behind the proxy; one that fails is not wrapped.",
+)
 _UNASKED: Any = {"asks_credentials": lambda _: False, "why_it_fails": lambda _: None}
+DRY_RUN = typer.Option("--dry-run", help="Print the new file; change nothing and contact no server.")
 
 
 def wrap(
-    file: Path | None = None,
+    file: Annotated[Path | None, FILE] = None,
     *,
     client: Annotated[str | None, CLIENT] = None,
-    profile: str | None = None,
-    config: Path | None = None,
-    skip: list[str] | None = None,
-    program: str | None = None,
-    oauth: bool = False,
-    offline: bool = False,
-    no_test: bool = False,
-    dry_run: bool = False,
+    profile: Annotated[str | None, PROFILE] = None,
+    config: Annotated[Path | None, CONFIG] = None,
+    skip: Annotated[list[str] | None, SKIP] = None,
+    program: Annotated[str | None, PROGRAM] = None,
+    oauth: Annotated[bool, OAUTH] = False,
+    offline: Annotated[bool, OFFLINE] = False,
+    no_test: Annotated[bool, NO_TEST] = False,
+    dry_run: Annotated[bool, DRY_RUN] = False,
 ) -> Answer:
     """Put `shaping proxy` in front of every MCP server in a client's config file, and keep a backup of it."""
     if not dry_run:
@@ -103,7 +120,7 @@ def _once(ask: Callable[[Mapping[str, Any]], str | None]) -> Callable[[Mapping[s
     return lambda entry: known(orjson.dumps(entry))
 
 
-def unwrap(file: Path | None = None, *, client: Annotated[str | None, CLIENT] = None) -> Answer:
+def unwrap(file: Annotated[Path | None, FILE] = None, *, client: Annotated[str | None, CLIENT] = None) -> Answer:
     """Take the proxy away again; a file that was not edited since the first wrap comes back byte for byte."""
     return Answer(_data([_unwrap_file(path) for path in _files(file, client, "unwrap")]))
 
