@@ -1,9 +1,10 @@
-"""Lines of a text that differ in a few words: what they share is written once.
+"""Lines of a text that differ in a few words, or that come again: what they share is written once.
 
 `#1=Get:{} http://x.dev/{} amd64` is a line with places for words, and stands before the first line of its kind.
 `#1 4 zlib` stands for that line with these words in their order; `{1}` is the first of them again, and `{…}` stands for
-several words. `#1 (3 lines):` stands above lines of words alone, each indented by one space. Every line keeps its place
-in the text; only how far its columns are padded with blanks is lost, and a carriage return at the end of a line.
+several words. `#1 (3 lines):` stands above lines of words alone, each indented by one space. Lines that come again have
+marks (`encoders/marks.py`). Every line keeps its place in the text; only how far its columns are padded with blanks is
+lost, and a carriage return at the end of a line.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from shaping.encoders.marks import LEGEND, mark, unmark
 from shaping.encoders.templates import GAP_PRICE, JSON_LINE, LEAST, MOST, PLACE, LineGroup, alike, filled, told_apart
 from shaping.parsers.sections import is_diff
 from shaping.parsers.terminal import error_lines, find_traces
@@ -33,7 +35,7 @@ _LIKELY, _ENOUGH = 0.05, 0.075
 _SOURCE_LINES: Final = 0.25  # of the lines of a text are those of source code
 _SAMPLE, _UNEVEN = 128, 0.618034  # lines by which a long text is judged first, and how they are spread over it
 
-_OWN = re.compile(r"^(?:#\d+(?:[ =]|$)|… )", re.MULTILINE)  # a line that would be taken for one of ours
+_OWN = re.compile(r"^(?:#\d+(?:[ =]|$)|… |\(?&\d)", re.MULTILINE)  # a line that would be taken for one of ours
 # How a page, JSON and a script begin, but not a line with `<13>` or `[main]` before its words, nor an object in a line.
 _DOCUMENT = re.compile(r"\s*(?:<(?!\d+>)|\{(?!\".*\}\n)|\[(?![^\[\]{}\n]*\] ))\S|#!")
 _SOURCE = re.compile(
@@ -49,10 +51,10 @@ _TAGGED = re.compile(r"#(\d+)(?:=(.*)|( \((\d+) lines\):)|(?: (.*))?)")
 
 
 def encode(text: str) -> str:
-    """Return a text with lines that differ in a few words written short, where that saves at least 15% of its tokens.
+    """Return a text with lines that are much alike written short, where that saves at least 15% of its tokens.
 
-    A line that reports an error stays as it is, the first of several of one kind in a row, and so do tracebacks, diffs
-    and source code, which somebody may search or edit.
+    A line that reports an error stays as it is, the first of several of one kind in a row, and so do diffs and source
+    code, which somebody may search or edit.
     """
     if (
         len(text) > LARGEST
@@ -63,13 +65,26 @@ def encode(text: str) -> str:
     ):
         return text
     lines = text.replace("\r\n", "\n").split("\n")
+    forms = [_in_kinds(lines)]
+    if (marked := mark(lines)) and not _is_source(lines):
+        forms.append(f"{LEGEND}\n{_in_kinds(marked)}")
+    written = min(forms, key=cheap)
+    part = cheap(written) / cheap(text)
+    if abs(part - _WORTH) < _UNSURE:
+        part = count(written) / count(text)
+    return written if part <= _WORTH else text
+
+
+def _in_kinds(lines: Words) -> str:
+    """Write the lines, those that share a template by its tag and their words, where that may save enough."""
+    text = "\n".join(lines)
     some = _some_of(lines)
     # Most long texts are told by a part of them, and a part is as cheap as a short text.
     if some is not lines and (not _promise(some, _groups(some), _LIKELY) or _is_source(some)):
         return text
     errors = error_lines(lines)
     traces = set[int]().union(*(trace.lines for trace in find_traces(lines, errors)))
-    others = [at for at in range(len(lines)) if at not in traces]
+    others = [at for at, line in enumerate(lines) if at not in traces and not line.startswith("&")]
     groups = _groups(lines, set(others).difference(errors))
     # An error stays as it is, for whoever looks for it, unless one of its kind stands right above.
     of_errors = _groups(lines, set(others).intersection(errors)) if len(errors) > LEAST else []
@@ -82,11 +97,7 @@ def encode(text: str) -> str:
         return text
     legend = {min(kind.rows): f"#{number}={kind.template}" for number, kind in enumerate(kinds, 1)}
     tags = {at: (f"#{number}", words) for number, kind in enumerate(kinds, 1) for at, words in kind.rows.items()}
-    written = "\n".join(_written(lines, tags, legend))
-    part = cheap(written) / cheap(text)
-    if abs(part - _WORTH) < _UNSURE:
-        part = count(written) / count(text)
-    return written if part <= _WORTH else text
+    return "\n".join(_written(lines, tags, legend))
 
 
 def decode(text: str) -> str:
@@ -94,7 +105,8 @@ def decode(text: str) -> str:
     templates: dict[str, list[str]] = {}
     lines: list[str] = []
     tag, left = "", 0
-    for line in text.split("\n"):
+    first, _, rest = text.partition("\n")
+    for line in (rest if first == LEGEND else text).split("\n"):
         found = _TAGGED.fullmatch(line) if not left else None
         if left:
             lines.append(filled(templates[tag], line[1:]))
@@ -107,7 +119,7 @@ def decode(text: str) -> str:
             tag, left = found[1], int(found[4])
         else:
             lines.append(filled(templates[found[1]], found[5] or ""))
-    return "\n".join(lines)
+    return "\n".join(unmark(lines) if first == LEGEND else lines)
 
 
 def _some_of(lines: Words) -> Words:

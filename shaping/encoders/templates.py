@@ -27,6 +27,7 @@ _GAP, _WORD = re.compile(rf"[ \t{_CUT}]+"), re.compile(r"\S+")
 JSON_LINE = re.compile(r"""^(?:(?=[^\d{\n]*+\d)[^{}\n=("']++(?<= ))?\{".*\}$""", re.MULTILINE)
 _DIVIDING: Final = frozenset("/\\=:,;()[]}<>|\"'`")  # what stands between the parts of a word
 _ENCLOSING: Final = frozenset("()[]}<>\"'`,;")  # what is worth writing once even where it stands alone
+_BLANKS: Final = frozenset(" \t")
 _PATH = re.compile(r"(?:\w+://)?[^:]*(?:/|:+)|")  # the folder of a file, or the file of a line in it
 PLACE = re.compile(r"\{(\d*|…)\}")
 
@@ -188,8 +189,11 @@ def _around(column: Words) -> tuple[str, str]:
     before = _common(column) if first[0] == last[0] else 0
     turned = [word[: before - 1 if before else None : -1] for word in column] if first[-1] == last[-1] else []
     after = _common(turned) if turned else 0
-    # Something must be left of every word.
-    if (before or after) and min(map(len, column)) <= before + after:
+    # Something must be left of every word, and of several words no blank at an end, where it would be lost.
+    if (before or after) and (
+        min(map(len, column)) <= before + after
+        or any(word[before] in _BLANKS or word[~after] in _BLANKS for word in column)
+    ):
         return "", ""
     return first[:before], turned[0][:after][::-1] if after else ""
 

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from shaping.encoders import lines
 from shaping.encoders.table import VERSION, decode, encode
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "table-format.md"
@@ -47,13 +48,22 @@ SAMPLES: dict[str, Any] = {
     "as it stands": {"body": '{"a":"' + "b" * 150 + '"}', "rows": [{"id": n} for n in range(3)]},
     "quoted": [{"v": text} for text in ("None", "7070", "a,b", "", "-", "#1", "#12 words", "#004966", "below", "x")],
 }  # fmt: skip
-DIGESTS = {7: "7fd21a4957d9b30f245efd6a5d75aecbf61cf71eded97082487833cd908d2fa0"}
+TEXTS = {
+    "kinds": "".join(f"Get:{n} http://x.dev/ lib{n} {n} [{n % 7} kB] by {n}\n" for n in range(9)),
+    "marks": "".join(
+        f"Port {n} is up\n  MTU 1500 bytes\n  Speed {n}\n  never seen\n{'  fifo' * 4}\n" for n in range(9)
+    ),
+    "times": "started\n" + "the same line of a text\n" * 30,
+}
+DIGESTS = {8: "3093e2194058ae752d87e6f1e3d1971db64c21654c067e096fdfb456720b4267"}
 
 
 def test_a_text_changes_only_with_the_version() -> None:
     texts = {name: encode(value) for name, value in SAMPLES.items()}
     assert {name: decode(text) for name, text in texts.items()} == SAMPLES
-    digest = hashlib.sha256("\n\n".join(texts.values()).encode()).hexdigest()
+    short = {name: lines.encode(text) for name, text in TEXTS.items()}
+    assert {name: lines.decode(text) for name, text in short.items()} == TEXTS
+    digest = hashlib.sha256("\n\n".join([*texts.values(), *short.values()]).encode()).hexdigest()
     assert DIGESTS.get(VERSION) == digest, f"the format changed: raise VERSION, then put {digest} here"
 
 
@@ -63,8 +73,7 @@ def test_the_document_is_of_this_version() -> None:
 
 def test_the_example_of_the_document_reads_as_it_says() -> None:
     text = DOCUMENT.read_text(encoding="utf-8").split("## An example\n\n")[1].split("\n\nstands for")[0]
-    lines = [line.removeprefix("    ") for line in text.split("\n")]
-    value: Any = decode("\n".join(lines))
+    value: Any = decode("\n".join(line.removeprefix("    ") for line in text.split("\n")))
     assert value["jobs"][0]["steps"][1] == {
         "name": "Install",
         "conclusion": "success",
@@ -78,3 +87,23 @@ def test_the_example_of_the_document_reads_as_it_says() -> None:
         "run_attempt": 1,
         "html_url": "https://x.dev/runs/72",
     }
+
+
+def test_the_texts_of_the_document_read_as_they_say() -> None:
+    blocks = DOCUMENT.read_text(encoding="utf-8").split("## Texts\n")[1].split("## Grammar")[0].split("\n\n    ")[1:]
+    packages, ports = (
+        "\n".join(line.removeprefix("    ") for line in each.split("\n\n")[0].split("\n")) for each in blocks
+    )
+    assert lines.decode(packages).split("\n")[-3:] == [
+        "git/stable,now 2.39.5-0 amd64 [installed]",
+        "nginx/stable 1.22.1-9 all",
+        "sed/stable,now 4.9-1 amd64 [installed]",
+    ]
+    first, second = (
+        ["  MTU 1500 bytes, BW 10000 Kbit", "  Encapsulation ARPA, loopback not set"],
+        "  Queueing strategy: fifo",
+    )
+    assert lines.decode(ports).split("\n") == [
+        *("Ethernet1 is up", *first, "  Last input 00:00:21", second),
+        *("Ethernet2 is down", *first, "  Last input never", second),
+    ]

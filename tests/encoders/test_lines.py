@@ -1,14 +1,18 @@
-"""Lines of a text that differ in a few words are written short, and come back."""
+"""Lines of a text that differ in a few words, or that come again, are written short, and come back."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
 from shaping import Shaper, using
 from shaping.encoders.lines import decode, encode
+from shaping.encoders.marks import LEGEND, mark, unmark
+
+CASES = Path(__file__).parents[1] / "cases" / "commands"
 
 PACKAGES = "\n".join(
     f"lib{name}-dev/oldstable,now   {number}.4-{number} amd64 [installed,automatic]"
@@ -157,8 +161,79 @@ def test_a_secret_is_masked_before_lines_are_written_short() -> None:
     assert secret not in Shaper({}).shape(text).text
 
 
+PORT = """Ethernet{} is {}
+  MTU 1500 bytes, BW 10000 Kbit, DLY 1000 usec, reliability 255/255
+  Encapsulation ARPA, loopback not set
+  Counters:
+    Last input {}
+    Queueing strategy: fifo, size 75
+"""
+
+
+def test_lines_that_come_again_are_marks_of_the_first_below_their_headings() -> None:
+    text = "".join(PORT.format(n, "down" if n % 2 else "up", f"00:00:{n}") for n in range(3))
+    written = encode(text)
+    assert written.split("\n") == [
+        LEGEND,
+        "Ethernet0 is up",
+        "&1:   MTU 1500 bytes, BW 10000 Kbit, DLY 1000 usec, reliability 255/255",
+        "&2:   Encapsulation ARPA, loopback not set",
+        "  Counters:",
+        "    Last input 00:00:0",
+        "&3:     Queueing strategy: fifo, size 75",
+        "Ethernet1 is down",
+        "&1-2",
+        "  Counters:",
+        "    Last input 00:00:1",
+        "&3",
+        "Ethernet2 is up",
+        "&1-2",
+        "  Counters:",
+        "    Last input 00:00:2",
+        "&3",
+        "",
+    ]
+    assert decode(written) == text
+
+
+def test_a_line_that_comes_again_at_once_is_counted() -> None:
+    text = "start\n" + "waiting for the server to come up\n" * 200 + "done"
+    assert encode(text).split("\n")[1:] == ["start", "&1: waiting for the server to come up", "&1 x199", "done"]
+    assert decode(encode(text)) == text
+
+
+def test_of_a_traceback_that_comes_again_only_the_frames_are_marks() -> None:
+    frames = [f'  File "/srv/app/worker_{number}.py", line 1{number}, in work_on_all_of_it' for number in range(5)]
+    trace = ["Traceback (most recent call last):", *frames, "ValueError: disk full"]
+    text = "\n".join([*trace, "once more", *trace])
+    written = encode(text).split("\n")
+    assert written[-4:] == ["once more", trace[0], "&1-5", trace[-1]]
+    assert decode("\n".join(written)) == text
+
+
+def test_an_error_that_comes_again_is_never_a_mark() -> None:
+    lines = ["error: the disk /dev/sda1 is full", "retrying the upload of all parts", "still waiting for the disk"] * 6
+    written = encode("\n".join(lines)).split("\n")
+    assert written.count(lines[0]) == 6
+    assert decode("\n".join(written)) == "\n".join(lines)
+
+
+@pytest.mark.parametrize("program", sorted(CASES.glob("*.json")), ids=lambda path: path.stem)
+def test_what_programs_print_comes_back(program: Path) -> None:
+    case = json.loads(program.read_text(encoding="utf-8"))
+    for text in ("".join(case[stream]) for stream in ("stdout", "stderr") if stream in case):
+        assert unpadded(decode(encode(text + text))) == unpadded((text + text).replace("\r\n", "\n"))
+
+
 WORDS = st.sampled_from(["a", "b-1", "pid=4", "/usr/lib", "/usr/bin", "x:1", "x:22", "[on]", "3.5", "…", "#2"])
 LINES = st.lists(st.lists(WORDS, max_size=6).map("  ".join), max_size=40)
+
+
+@given(
+    st.lists(st.sampled_from(["", "  ", "a", "  a line that comes again", "\tanother line of it", "&", "& 1", "x\r"]))
+)
+def test_marked_lines_come_back_to_the_letter(lines: list[str]) -> None:
+    assert list(unmark(mark(lines) or lines)) == lines
 
 
 @given(LINES, st.sampled_from(["", "  ", "\t"]))
