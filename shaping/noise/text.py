@@ -32,9 +32,15 @@ def shorten_versions(text: str) -> str:
 _PAGE = re.compile(r"[\s\ufeff]*(?:<\?xml[^<>]*>\s*|<!--[^<>]*-->\s*)*(?:<!doctype html|<html)\b", re.IGNORECASE)
 _TITLE = re.compile(r'(\]\([^()\s"]+) "[^"\n]*"\)')
 _PICTURE = re.compile(r"\[!\[([^\]]{0,500})\]\(([^()\s]{1,1000})\)\]\(\2\)")
+_THUMBNAIL = re.compile(r"\[!\[([^\[\]]{0,500})\]\([^()\s]{1,1000}\)\](?=\()")
+_IN_PAGE = re.compile(r"\[([^\[\]]{0,200}|\[[^\[\]]{0,200}\])\]\(#[^()\s]{0,500}\)")
+_EDIT = re.compile(
+    r"\[?\[[^\[\]]{0,100}\]\((?=\S{0,500}?(?:[?&]action=edit|/edit/|/issues/new\?|[?&]filename=))[^()\s]{0,2000}\)\]?"
+)
 _LINK = re.compile(
     r"\[(?>[^\[\]]{0,500}+(?:\[[^\[\]]{0,500}+\][^\[\]]{0,500}+)?+)\]\([^()\s]{0,2000}+(?:\([^()]{0,200}+\)[^()\s]{0,200}+)?+\)"
 )
+_NAMED_LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\([^()\s]{8,1000}\)")
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d+\.)?\s*(?:[-*+•]\s*)?")
 _MANY_LINKS, _LINK_LINES = 12, 5  # links of a page, and lines of nothing but links in a row
 _SENTENCE, _PROSE = (
@@ -52,10 +58,25 @@ def strip_page(text: str) -> str:
     if text.count("](") < _MANY_LINKS:
         return text
     text = _PICTURE.sub(r"![\1](\2)", _TITLE.sub(r"\1)", text))
+    # What a link shows, where it leads to another place of the page or from a small picture to the large one.
+    text = _EDIT.sub("", _IN_PAGE.sub(r"\1", _THUMBNAIL.sub(lambda found: f"[{found[1] or 'picture'}]", text)))
+    text = _links_once(text)
     lines = text.split("\n")
     words = [len(_LINK.sub("", line)) for line in lines]
     prose = sum(size for size in words if size >= _SENTENCE)
     return _without_navigation(lines, len(text)) if prose >= _PROSE else text
+
+
+def _links_once(text: str) -> str:
+    """Return a text in which a link that comes again is only named."""
+    seen: set[str] = set()
+
+    def shown(found: re.Match[str]) -> str:
+        again = found[0] in seen
+        seen.add(found[0])
+        return f"[{found[1]}]" if again else found[0]
+
+    return _NAMED_LINK.sub(shown, text)
 
 
 def _without_navigation(lines: Sequence[str], size: int) -> str:

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Comment, Element, ParseError, ProcessingInstru
 from shaping.parsers.rows import number
 
 _START = re.compile(r"\s*<(?:\?xml\b|[A-Za-z_])")
-_PAGE = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype(?!\s+plist)|html|svg)\b", re.IGNORECASE)
+_PAGE = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+)?(?:html|svg)\b", re.IGNORECASE)
 _NAMESPACE = re.compile(r"\{[^}]*\}")
 _DEEPEST = 100
 _MEMBERS = 4  # names of a record, one of which may come back after others: it has its order from its generator
