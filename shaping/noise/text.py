@@ -58,17 +58,15 @@ def strip_page(text: str) -> str:
     if text.count("](") < _MANY_LINKS:
         return text
     text = _PICTURE.sub(r"![\1](\2)", _TITLE.sub(r"\1)", text))
-    # What a link shows, where it leads to another place of the page or from a small picture to the large one.
-    text = _EDIT.sub("", _IN_PAGE.sub(r"\1", _THUMBNAIL.sub(lambda found: f"[{found[1] or 'picture'}]", text)))
-    text = _links_once(text)
     lines = text.split("\n")
     words = [len(_LINK.sub("", line)) for line in lines]
     prose = sum(size for size in words if size >= _SENTENCE)
-    return _without_navigation(lines, len(text)) if prose >= _PROSE else text
+    return _without_targets(_without_navigation(lines, len(text))) if prose >= _PROSE else text
 
 
-def _links_once(text: str) -> str:
-    """Return a text in which a link that comes again is only named."""
+def _without_targets(text: str) -> str:
+    """Return a page whose links only say what they show where they lead into it, to a picture of it or come again."""
+    text = _EDIT.sub("", _IN_PAGE.sub(r"\1", _THUMBNAIL.sub(lambda found: f"[{found[1] or 'picture'}]", text)))
     seen: set[str] = set()
 
     def shown(found: re.Match[str]) -> str:

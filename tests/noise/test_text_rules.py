@@ -77,6 +77,19 @@ def test_navigation_around_a_page_goes_and_links_in_its_words_stay() -> None:
     assert reduced(LINKS * 4) == LINKS * 4  # a page of links is about its links
 
 
+def test_a_link_of_a_page_is_said_once_and_one_into_the_page_or_to_its_editing_is_its_words() -> None:
+    page = (
+        f"{LINKS}\n# Title\n\n{PROSE}{MORE}"
+        "By [Ann](/people/ann/x),[[7]](#cite-7) as [Ann](/people/ann/x) said.[[edit](/w?title=A&action=edit&section=2)]\n"
+        "[![](//cdn.dev/220px-a.jpg)](/wiki/File:A.jpg) ![Chart](https://cdn.dev/chart.png)\n"
+        "[Edit this page](https://forge.dev/x/edit/main/a.md)\n"
+    )
+    end = reduced(page).split("By ")[1]
+    assert end == (
+        "[Ann](/people/ann/x),[7] as [Ann] said.\n[picture](/wiki/File:A.jpg) ![Chart](https://cdn.dev/chart.png)\n\n"
+    )
+
+
 def test_a_page_of_html_is_shown_as_a_browser_shows_it_without_its_navigation() -> None:
     body = "".join(f"<p>{line}</p>" for line in PROSE.splitlines())
     page = f"<!DOCTYPE html><html><head><title>x</title></head><body><nav>Menu</nav>{body}</body></html>"

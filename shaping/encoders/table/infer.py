@@ -64,6 +64,7 @@ _LEAST = 7  # characters of JSON of a record with a member, and a comma
 _EMPTY = frozenset({NoneType, Missing})
 _PLAIN = frozenset({str, int, bool, NoneType})
 _JSON = frozenset("{[")
+_LISTS, _ONE = frozenset({list, Missing}), frozenset({str, int, float, bool})
 
 
 def table(
@@ -214,7 +215,11 @@ def _lists(column: list[Any], kinds: set[type], context: TableContext, at: Colum
     """Return lists of one record as a group, of records as rows below each row, else as JSON."""
     lists = column if len(kinds) == 1 else [value if type(value) is list else [] for value in column]
     items = list(chain.from_iterable(lists))
-    if at.depth > _DEEP or not items or set(map(type, items)) != {dict} or not all(items):
+    item_kinds = set(map(type, items))
+    if kinds <= _LISTS and len(items) == len(lists) - column.count(MISSING) and item_kinds <= _ONE and all(column):
+        only = [each[0] if each else MISSING for each in lists]
+        return list(_column(only, context, ColumnPath(f"{at.label}{ONLY}", f"{at.path}{ONLY}", at.depth)))
+    if at.depth > _DEEP or not items or item_kinds != {dict} or not all(items):
         return _plain_lists(column, kinds, context, at)
     if len(kinds) == 1 and column[0] == column[-1]:
         whole = said_once(cells(column, kinds), context, at)
