@@ -375,7 +375,7 @@ def quieten(value: Any, plan: Plan, arguments: frozenset[str], written: bytes | 
 
     quiet, omissions = reduce(value, plan.noise, arguments=arguments, parses=bool(plan.parse))
     left = written if quiet is value else orjson.dumps(quiet)
-    if len(written) - len(left) <= NOTICE_BYTES:
+    if len(written) - len(left) <= (NOTICE_BYTES if omissions else 0):  # where nothing is gone, nothing is said
         return value, StepNotes(written=written)
     return quiet, StepNotes(omissions=tuple(omissions), saved=len(written) - len(left), written=left)
 

@@ -237,6 +237,16 @@ def _as_levels(text: str) -> str | None:
     )
 
 
+# A label with a colon is one without its asterisks.
+_LABEL = re.compile(r"^([ \t]*(?:[-*+] |\d+\. )?)\*\*([^*\n]{1,60}?)(?::\*\*|\*\*:)(?=\s)", re.MULTILINE)
+_LABELS = 8
+
+
+def _without_bold_labels(text: str) -> str:
+    """Return a text with `Name: value` in place of `**Name**: value`, where there are several."""
+    return _LABEL.sub(r"\1\2:", text) if text.count("**") >= 2 * _LABELS else text
+
+
 _BLOB = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{400,}={0,2}(?![\w+/])")
 _RUN, _LETTERS = 400, b"a"
 _REPEATS = 5  # equal lines in a row
@@ -264,6 +274,8 @@ def reduce_text(
         if reason in groups and (after := rule(reduced)) != reduced:
             reduced = after
             reasons[reason] = None
+    if "boilerplate" in groups:
+        reduced = _without_bold_labels(reduced)  # which tells a reader nothing
     return reduced, [Omission("", 1, reason) for reason in reasons]
 
 

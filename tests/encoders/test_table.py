@@ -147,6 +147,17 @@ def test_a_list_of_one_record_is_opened_where_it_holds_records() -> None:
     assert encode(value) == "runs[only]:\n tool: x\n results[2]:\n id\n 1\n 2"
 
 
+def test_a_list_of_one_value_in_every_row_is_that_value() -> None:
+    rows = [{"id": f"13454346528{n}", "text": f"post {n}", "edits": [f"13454346528{n}"], "tags": [n]} for n in range(9)]
+    rows[4].pop("tags")
+    text = encode(rows)
+    assert text.split("\n")[:3] == ["[9]:", " edits[only]={id}", "id,text,tags[only]"]
+    assert decode(text) == rows
+    rows[4]["tags"] = []
+    assert decode(encode(rows)) == rows
+    assert "tags[only]" not in encode(rows)
+
+
 def test_a_value_without_records_is_compact_json() -> None:
     value: Any = {"a": [1, 2], "b": {"c": None}}
     assert encode(value) == '{"a":[1,2],"b":{"c":null}}'

@@ -80,7 +80,7 @@ def test_navigation_around_a_page_goes_and_links_in_its_words_stay() -> None:
 def test_a_link_of_a_page_is_said_once_and_one_into_the_page_or_to_its_editing_is_its_words() -> None:
     page = (
         f"{LINKS}\n# Title\n\n{PROSE}{MORE}"
-        "By [Ann](/people/ann/x),[[7]](#cite-7) as [Ann](/people/ann/x) said.[[edit](/w?title=A&action=edit&section=2)]\n"
+        "By [Ann](/people/ann/x),[[7]](#cite-7) as [Ann](/people/ann/x) said.[[edit](/w?title=A&action=edit)]\n"
         "[![](//cdn.dev/220px-a.jpg)](/wiki/File:A.jpg) ![Chart](https://cdn.dev/chart.png)\n"
         "[Edit this page](https://forge.dev/x/edit/main/a.md)\n"
     )
@@ -88,6 +88,16 @@ def test_a_link_of_a_page_is_said_once_and_one_into_the_page_or_to_its_editing_i
     assert end == (
         "[Ann](/people/ann/x),[7] as [Ann] said.\n[picture](/wiki/File:A.jpg) ![Chart](https://cdn.dev/chart.png)\n\n"
     )
+
+
+def test_labels_lose_their_asterisks_and_other_bold_words_keep_them() -> None:
+    labels = "".join(f"- **Field {n}**: value {n}\n**Part {n}:** more\n" for n in range(8))
+    text = f"# Issue **A-1**\n\n{labels}It **must** stay: **so** it does.\n"
+    assert reduce_text(text, ["boilerplate"]) == (
+        text.replace("- **Field ", "- Field ").replace("**Part ", "Part ").replace("**: ", ": ").replace(":** ", ": "),
+        [],
+    )
+    assert reduced("**One**: 1\n") == "**One**: 1\n"
 
 
 def test_a_page_of_html_is_shown_as_a_browser_shows_it_without_its_navigation() -> None:

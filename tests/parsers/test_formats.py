@@ -216,6 +216,15 @@ def test_a_property_list_is_what_it_holds() -> None:
     assert parse(text.replace("<key>On</key>", "")) is None
 
 
+def test_a_document_type_is_no_obstacle_unless_it_is_that_of_a_page() -> None:
+    taxa = "<TaxaSet><Taxon><TaxId>1</TaxId><Rank>kingdom</Rank></Taxon><Taxon><TaxId>2</TaxId></Taxon></TaxaSet>"
+    parsed = parse(f'<?xml version="1.0"?>\n<!DOCTYPE TaxaSet PUBLIC "-//NLM//DTD Taxon//EN" "taxon.dtd">\n{taxa}')
+    assert parsed is not None
+    assert parsed.value == {"TaxaSet": {"Taxon": [{"TaxId": 1, "Rank": "kingdom"}, {"TaxId": 2}]}}
+    assert parse(f'<!DOCTYPE x SYSTEM "file:///etc/passwd" [<!ENTITY y SYSTEM "z">]>{taxa}') is None
+    assert parse("<!DOCTYPE html><html><p>one</p><p>two</p></html>") is None
+
+
 def test_what_is_indented_below_names_are_their_members() -> None:
     text = "Neighbors:\n\n" + "\n".join(
         f"Local port1.0.{n}:\n  Chassis ID ....... 0050.56a6.9a{n}\n  TTL .............. 3601 (secs)\n"
