@@ -148,7 +148,9 @@ def test_a_list_of_one_record_is_opened_where_it_holds_records() -> None:
 
 
 def test_a_list_of_one_value_in_every_row_is_that_value() -> None:
-    rows = [{"id": f"13454346528{n}", "text": f"post {n}", "edits": [f"13454346528{n}"], "tags": [n]} for n in range(9)]
+    rows: list[Any] = [
+        {"id": f"13454346528{n}", "text": f"post {n}", "edits": [f"13454346528{n}"], "tags": [n]} for n in range(9)
+    ]
     rows[4].pop("tags")
     text = encode(rows)
     assert text.split("\n")[:3] == ["[9]:", " edits[only]={id}", "id,text,tags[only]"]
