@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from shaping.paths.filter import GONE
+
 Place: TypeAlias = tuple[str | int, ...]
 Columns: TypeAlias = frozenset[int]
 
@@ -112,7 +114,7 @@ class LabelledValues:
 
     def _object(self, value: dict[str, Any], place: Place, around: _OpenHeaders) -> Any:
         if labelled := self._labelled(value):
-            return {key: self.replace(item, (*place, key)) if key in labelled else item for key, item in value.items()}
+            return self._members(value, place, labelled)
         headers, new = _OpenHeaders(), dict(value)
         for key, item in value.items():
             is_header = self._add_header(key, item, headers)
@@ -134,7 +136,7 @@ class LabelledValues:
             return self.replace(item, place) if headers.may_have_rows(item) else item
         if type(item) is not list or id(item) not in headers.lists:
             return item
-        new = self._behind_labels(item, place)
+        new = self._behind_labels(item, place, item)
         headers.lists[id(new)] = new
         return new
 
@@ -189,7 +191,7 @@ class LabelledValues:
 
     def _list(self, value: list[Any], place: Place, around: _OpenHeaders) -> list[Any]:
         if _is_flat(value):
-            return self._behind_labels(value, place)
+            return self._behind_labels(value, place, value)
         headers, new, header = _OpenHeaders(), list(value), -1
         rows = [_cells(item) or [] for item in value]
         entries = all(_is_name_like(cells[0]) for cells in rows if cells)  # each row may be a name and its values
@@ -211,7 +213,7 @@ class LabelledValues:
         if headers.heading:
             new = [self._below(item, headers, (*place, at), _ROWS_DEEPEST, nested=True) for at, item in enumerate(new)]
             headers.pass_on(around)
-        return self._behind_labels(_kept(value, new), place)
+        return self._behind_labels(value, place, _kept(value, new))
 
     def _cut(self, item: Any, label: int, place: Place) -> Any:
         """Replace the cells of a row behind a label."""
@@ -221,22 +223,24 @@ class LabelledValues:
             return item
         return [self.replace(cell, (*place, at)) if at > label else cell for at, cell in enumerate(item)]
 
-    def _behind_labels(self, value: list[Any], place: Place) -> list[Any]:
-        """Replace what follows a label in a list of names and values in turn."""
+    def _behind_labels(self, value: list[Any], place: Place, new: list[Any]) -> list[Any]:
+        """Replace what follows a label in a list of names and values in turn; `new` is that list as it goes out."""
         taken: set[int] = set()
+        are_names = all(map(_is_name_like, value))
         for at, item in enumerate(value[:-1]):
             if type(item) is dict:
-                if len(item) == 1 and at not in taken and self._is_label(item):
+                if len(item) == 1 and at not in taken and self._is_label(item) and not _is_alike(item, value[at + 1]):
                     taken.add(at + 1)
             elif self._is_name(item) and not item.lstrip().startswith(("{", "[")):  # which is data
                 in_turn = at % 2 == 0 and len(value) % 2 == 0
                 # A plain word may be the next of a list of names.
-                if in_turn or not _is_word(value[at + 1]) or item.startswith("-") or item.rstrip().endswith((":", "=")):
+                is_next = are_names and _is_word(value[at + 1]) and not item.rstrip().endswith((":", "="))
+                if in_turn or not is_next:
                     taken.add(at + 1)
         return (
-            [self._blank(item, (*place, at)) if at in taken else item for at, item in enumerate(value)]
+            [self._blank(item, (*place, at)) if at in taken else item for at, item in enumerate(new)]
             if taken
-            else value
+            else new
         )
 
     def _below(self, value: Any, headers: _OpenHeaders, place: Place, depth: int, *, nested: bool = False) -> Any:
@@ -245,12 +249,12 @@ class LabelledValues:
             return value
         if type(value) is dict:
             members = {
-                key: self.replace(item, (*place, key))
+                key: item
                 if key in headers.keys
                 else self._below(item, headers, (*place, key), depth - 1, nested=nested)
                 for key, item in value.items()
             }
-            return _kept(value, members)
+            return _kept(value, self._members(members, place, headers.keys))
         if not any(type(item) is list for item in value):
             is_row = nested or not any(map(_holds_more, value))
             columns = headers.cells(value, nested=nested) if is_row else frozenset()
@@ -268,8 +272,13 @@ class LabelledValues:
 
     def _blank(self, item: Any, place: Place) -> Any:
         if type(item) is dict:
-            return {key: self.replace(member, (*place, key)) for key, member in item.items()}
+            return self._members(item, place, item)
         return self.replace(item, place)
+
+    def _members(self, value: dict[str, Any], place: Place, labelled: Collection[str]) -> dict[str, Any]:
+        """Replace some members of an object; one that nothing stands for goes."""
+        new = {key: self.replace(item, (*place, key)) if key in labelled else item for key, item in value.items()}
+        return {key: item for key, item in new.items() if item is not GONE}
 
     def _is_name(self, name: Any) -> bool:
         return type(name) is str and len(name) <= _LONGEST_NAME and self.is_private(name)
@@ -277,8 +286,15 @@ class LabelledValues:
 
 def _kept(value: Any, new: Any) -> Any:
     """Return the value itself where nothing in it was replaced."""
+    if len(value) != len(new):
+        return new
     pairs = zip(value.values(), new.values(), strict=True) if type(value) is dict else zip(value, new, strict=True)
     return value if all(one is other for one, other in pairs) else new
+
+
+def _is_alike(label: dict[str, Any], item: Any) -> bool:
+    """Return whether what follows an object with a name alone has a name of its own."""
+    return type(item) is dict and all(_is_word(item.get(key)) for key in label)
 
 
 def _describes(key: str, item: Any) -> bool:

@@ -186,7 +186,9 @@ class StringFilter:
             return value
 
         def replace(cell: Any, place: tuple[str | int, ...]) -> Any:
-            return self._held(cell, (*keys, *(step if type(step) is str else None for step in place)))
+            held = self._held(cell, (*keys, *(step if type(step) is str else None for step in place)))
+            # A cell keeps its place in a row; a member that became null would be called one that has no value.
+            return GONE if held is None and cell is not None and type(place[-1]) is str else held
 
         names = private_names(state.exclude)
         return LabelledValues(names.is_label, names.is_in_key, replace).run(value)

@@ -32,9 +32,6 @@ logger = logging.getLogger("shaping")
 
 # What an envelope may add to its data, in bytes, before it is counted.
 _ENVELOPE = 256
-# Where the wire value goes out, its JSON is what is fitted. Where that takes `_CLOSE` of the budget or more, and the
-# text is longer than `_SHORTER` of the JSON, the text is counted too.
-_CLOSE, _SHORTER = 0.8, 0.8
 # Bytes of JSON that cost more than anything that is said of a cut.
 _SAID = 4000
 # Bytes of JSON for each token of a budget, of which no form of it is that small; tokens of the line that tells a ref.
@@ -254,12 +251,11 @@ def _as_json(response: Presented) -> str:
 def _fit(whole: Presented) -> Presented:
     """Try cuts until one fits: each is wrapped and written as it would go out, and counted exactly."""
     plan, exact = whole.plan, counter(whole.plan.tokenizer).exact
-    response, tokens = _cut(whole, _as_json if whole.call.as_json else _text, exact)
-    if not whole.call.as_json or plan.max_tokens is None or tokens < _CLOSE * plan.max_tokens:
-        return response
-    # The text is hardly ever longer than the JSON; its encoding is chosen by a guess of its tokens.
-    if len(response.text) > _SHORTER * len(_as_json(response)) and exact(response.text) > plan.max_tokens:
-        response, _ = _cut(whole, lambda one: max(_as_json(one), _text(one), key=exact), exact)
+    response = _cut(whole, _as_json if whole.call.as_json else _text, exact)
+    most = plan.max_tokens if whole.call.as_json else None
+    # Where the wire value goes out, its JSON is what is fitted; a log or a terminal may be shown the text.
+    if most is not None and count_near(response.text, most, exact) > most:
+        response = _cut(whole, lambda one: max(_as_json(one), _text(one), key=exact), exact)
     return response
 
 
@@ -273,13 +269,13 @@ def _with_file(cut: Presented) -> Presented:
     return _fit(replace(cut, plan=plan, original=original, fitted=Fitted(cut.cleaned.value), terse=False))
 
 
-def _cut(whole: Presented, render: Callable[[Presented], str], exact: Callable[[str], int]) -> tuple[Presented, float]:
-    """Return the largest cut that fits, with the tokens of its text."""
+def _cut(whole: Presented, render: Callable[[Presented], str], exact: Callable[[str], int]) -> Presented:
+    """Return the largest cut that fits."""
     response, fitted = _largest(whole, render, exact)
     if not fitted.fits or _is_mute(fitted, whole.cleaned.value):
         # What is said about the cut would take all of the budget: then it is only said that there was one.
-        response, fitted = _largest(replace(whole, terse=True), render, exact)
-    return response, fitted.tokens
+        response, _ = _largest(replace(whole, terse=True), render, exact)
+    return response
 
 
 def _largest(

@@ -37,7 +37,7 @@ _BASE64: Final = re.compile(QUADS)
 _HAS_BASE64: Final = has_one([QUADS])
 _SHORTEST_BASE64: Final = 24
 _BEFORE_TEXT: Final = 64  # characters of base64 before those that are text for sure
-_LINES: Final = frozenset({64, 76})  # characters of a line of an encoded file that goes on in the next one
+_NEXT_LINE: Final = re.compile(r"\r?\n[ \t]{0,40}(?=[A-Za-z0-9+/_-])")  # in which base64 goes on
 _KINDS: Final = bytes(
     ord("a") if chr(code) in f"{string.ascii_letters}{string.digits}+/_-" else ord(" ") for code in range(256)
 )
@@ -287,14 +287,12 @@ def _base64_texts(text: str) -> Iterator[Base64Text]:
     kinds = text.encode("ascii", "replace").translate(_KINDS)
     start = kinds.find(b"a" * _SHORTEST_BASE64)
     while start >= 0:
-        end = line = _end(kinds, start)
+        end = _end(kinds, start)
         # Most runs are addresses and names, which the fast engine tells apart.
         if _HAS_BASE64(text[start:end]) and (found := _BASE64.search(text, start, end)):
-            first = start
-            while line - first in _LINES and text[end : end + 2].lstrip("\r")[:1] == "\n":
-                first = end + 1 + (text[end] == "\r")
-                line = _end(kinds, first)
-                end = line if line > first else end
+            first, width = start, end - start
+            while end - first == width and width % 4 == 0 and (gap := _NEXT_LINE.match(text, end)):
+                first, end = gap.end(), _end(kinds, gap.end())
             padding = text[end : end + 2]
             end += len(padding) - len(padding.lstrip("="))
             # What can be nothing else but text may begin within a secret.

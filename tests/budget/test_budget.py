@@ -19,6 +19,13 @@ def test_a_budget_is_kept_in_every_dialect_marks_included(profile: str, dialect:
     assert shaped.truncated
 
 
+@pytest.mark.parametrize("budget", [100, 300])
+def test_a_budget_is_kept_by_the_text_too_where_it_is_longer_than_the_json(budget: int) -> None:
+    with using(max_tokens=budget):
+        shaped = Shaper({}).shape([{f"b{n}": None} for n in range(1500)], tool="t", profile="standard", as_json=True)
+    assert max(map(tokens.exact, (shaped.text, orjson.dumps(shaped.value).decode()))) <= budget
+
+
 @pytest.mark.parametrize("budget", [200, 300, 400])
 def test_a_budget_counts_the_text_that_a_model_reads_and_is_used(budget: int) -> None:
     with using(max_tokens=budget):

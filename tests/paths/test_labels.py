@@ -288,8 +288,22 @@ def test_a_square_table_of_several_types_loses_only_its_column() -> None:
 
 
 def test_what_describes_a_private_field_stays() -> None:
-    field = {"name": "salary", "type": "money", "unit": "EUR", "value": HELD}
-    assert Shaper(CONFIG).shape(field, tool="t", profile="debug").data == {**field, "value": None}
+    field = {"name": "salary", "type": "money", "unit": "EUR"}
+    assert Shaper(CONFIG).shape({**field, "value": HELD}, tool="t", profile="debug").data == field
+
+
+@pytest.mark.parametrize("profile", ["minimal", "standard"])
+def test_a_private_value_beside_its_name_is_called_private_and_not_null(profile: str) -> None:
+    fields = [{"name": "salary", "value": HELD}, *({"name": f"field {at}", "value": at} for at in range(20))]
+    shaped = Shaper(CONFIG).shape(fields, tool="t", profile=profile)
+    assert "null" not in shaped.text
+    assert [(one.path, one.count, one.reason) for one in shaped.omissions] == [("[].value", 1, "private")]
+    assert shaped.data == [{"name": "salary"}, *fields[1:]]
+
+
+def test_a_list_of_objects_with_a_name_each_keeps_those_that_are_not_private() -> None:
+    names = [{"name": "salary"}, {"name": "age"}]
+    assert Shaper(CONFIG).shape(names, tool="t", profile="debug").data == names
 
 
 def test_a_text_inside_data_that_names_a_private_field_is_withheld_and_what_stands_behind_it_in_a_list() -> None:
@@ -298,7 +312,7 @@ def test_a_text_inside_data_that_names_a_private_field_is_withheld_and_what_stan
     held = "[withheld: may hold a private field]"
     assert shaped.data == {
         "id": 1,
-        "in": {"title": held, "steps": None, "name": "salary", "x": None},
+        "in": {"title": held, "name": "salary"},
     }
     texts = {"steps": ["his salary is", HELD, "then", {"a": "at a salary of"}, str(HELD), "and"]}
     shaped = Shaper(CONFIG).shape(texts, tool="t", profile="debug")
@@ -417,6 +431,10 @@ def test_a_mark_in_an_answer_counts_for_nothing(mark: str, make: Callable[[str],
 )
 def test_what_follows_a_label_goes_however_long_the_list_is(value: list[Any]) -> None:
     assert str(HELD) not in Shaper(CONFIG).shape(value, tool="t", profile="debug").text
+
+
+def test_a_word_behind_a_label_goes_from_a_list_of_more_than_names() -> None:
+    assert Shaper(CONFIG).shape(["1.5", "salary", "huge"], tool="t", profile="debug").data == ["1.5", "salary", "[private]"]
 
 
 def test_a_list_of_names_stays() -> None:
