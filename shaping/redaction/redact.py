@@ -237,7 +237,8 @@ class _Walk:
 
     def _key(self, key: str, trail: Trail, taken: dict[str, int]) -> str:
         """Return a member's name without secrets; two that become alike stay two."""
-        written = self._text(key, trail, "") if len(key) >= _SHORTEST_KEY else key
+        named = self._names or self._labels is not None
+        written = self._text(key, trail, "") if len(key) >= _SHORTEST_KEY or (named and not key.isalnum()) else key
         if written is key:
             return key
         number = taken[written] = taken.get(written, 0) + 1
