@@ -32,7 +32,7 @@ from shaping.paths.filter import (
 )
 from shaping.paths.grammar import Glob, Name, Path, PathError, join, parse
 from shaping.paths.private import private_names
-from shaping.paths.rules import Private, Restoring, State, matching, read_rules, rule
+from shaping.paths.rules import Private, Restoring, State, matching, read_rules, rule, through_lists
 from shaping.paths.schema import Unprojectable, may_match, open_schema, project
 from shaping.paths.selection import select
 from shaping.paths.strings import StringFilter, Unreadable
@@ -160,7 +160,7 @@ def compile_fields(
     """
     state = read_rules(include, exclude, rename)
     if withhold or private:
-        state = Private(exclude=state.exclude)
+        state = Private(exclude=frozenset(rest for path in state.exclude for rest in through_lists(path)))
     opener = opener or open_plainly
     return FieldPlan(
         include=None if include is None else tuple(include),

@@ -1,13 +1,14 @@
 """Values that a private name labels from outside: the name is a value itself (a cell, a heading, a `name`), not a key.
 
-One rule, from the inside out: in the smallest object, list or table around such a label, what it may belong to is
-replaced. Where the shape tells which cells are meant (rows as long as their header) those go; where not, all go.
+An object, a list or a table around such a label can be read in several ways. What belongs to the label in any of them
+is replaced: what stands beside a list must not decide how it is read. Where the shape tells which cells of a table are
+meant (rows as long as their header) those go; where not, all go.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -36,12 +37,15 @@ _HEADING = re.compile(
 )
 _NAME_LIKE = re.compile(r"[^\W\d][\w .()/%#-]{0,60}")
 _DIGIT = re.compile(r"\d")
+_DATA = re.compile(r"\s*[{\[].*[\"']", re.DOTALL)  # a text that is not the name of something, but holds some
 _LONGEST_NAME = 400
 _DEEPEST = 200
 _LABEL_DEEPEST = 4  # objects around a name that hold nothing else
 _FARTHEST = 8  # objects around a header within which its rows are looked for
 _ROWS_DEEPEST = 16  # objects and lists around its rows, in those
 _HEADER_ROWS = 10  # rows or lines among which a header is looked for
+_MOST_WORDS = 4  # of a heading: a longer text is a sentence
+_ASKS = re.compile(r"[:=]\s*$")  # ends so: its value follows
 _WIDEST = 20  # members of an object that names a column
 _DELIMITERS = ",;\t|"
 
@@ -99,58 +103,77 @@ class LabelledValues:
     is_private: Callable[[str], bool]
     is_sentence: Callable[[str], bool]  # whether a text is more than a name and holds a private one
     replace: Callable[[Any, Place], Any]
+    # The members and elements that some reading of the data takes for private, by the id of what they stand in.
+    taken: dict[int, set[str | int]] = field(default_factory=dict)
 
     def run(self, value: Any) -> Any:
         """Return the value with what was found replaced: the same object where there is nothing."""
-        return self._look(value, (), _OpenHeaders())
+        self._look(value, 0, _OpenHeaders())
+        return self._replaced(value, ()) if self.taken else value
 
-    def _look(self, value: Any, place: Place, around: _OpenHeaders) -> Any:
-        """Look into a value; `around` receives the headers in it that have no rows yet."""
-        if len(place) > _DEEPEST:
+    def _replaced(self, value: Any, place: Place) -> Any:
+        if type(value) not in (dict, list) or len(place) > 2 * _DEEPEST:
             return value
+        taken = self.taken.get(id(value), ())
+        items = value.items() if type(value) is dict else enumerate(value)
+        new = {
+            key: self.replace(item, (*place, key)) if key in taken else self._replaced(item, (*place, key))
+            for key, item in items
+        }
+        if type(value) is list:
+            return _kept(value, list(new.values()))
+        return _kept(value, {key: item for key, item in new.items() if item is not GONE})
+
+    def _take(self, value: Any, keys: Iterable[str | int]) -> None:
+        self.taken.setdefault(id(value), set()).update(keys)
+
+    def _take_all(self, value: Any, at: str | int) -> None:
+        """Take a member or an element: the members of an object, or the whole."""
+        item = value[at]
+        self._take(*((item, item) if type(item) is dict else (value, (at,))))
+
+    def _look(self, value: Any, depth: int, around: _OpenHeaders) -> None:
+        """Look into a value; `around` receives the headers in it that have no rows yet."""
+        if depth > _DEEPEST:
+            return
         if type(value) is dict:
-            return self._object(value, place, around)
-        return self._list(value, place, around) if type(value) is list and value else value
+            self._object(value, depth, around)
+        elif type(value) is list:
+            self._list(value, depth, around)
 
-    def _object(self, value: dict[str, Any], place: Place, around: _OpenHeaders) -> Any:
-        if labelled := self._labelled(value):
-            return self._members(value, place, labelled)
-        headers, new = _OpenHeaders(), dict(value)
+    def _object(self, value: dict[str, Any], depth: int, around: _OpenHeaders) -> None:
+        labels = self._labels(value)
+        if labels:
+            self._take(value, (key for key, item in value.items() if key not in labels and not _describes(key, item)))
+        headers = _OpenHeaders()
         for key, item in value.items():
-            is_header = self._add_header(key, item, headers)
-            if not (is_header and _is_flat(item)):
-                new[key] = self._look(item, (*place, key), headers)
+            is_header = key not in labels and self._add_header(key, item, headers)
             if is_header:
-                headers.lists[id(new[key])] = new[key]
-        if not headers.columns:
-            return _kept(value, new)
-        below = {key: self._below(item, headers, (*place, key), _ROWS_DEEPEST) for key, item in new.items()}
-        if _kept(new, below) is new and 0 in headers.far.values():
-            below = {key: self._unclear(item, headers, (*place, key)) for key, item in new.items()}
-        headers.pass_on(around)
-        return _kept(value, below)
+                headers.lists[id(item)] = item
+            if is_header and is_flat(item):
+                self._pairs(item, in_turn=not _fits(_HEADING, key))
+            else:
+                self._look(item, depth + 1, _OpenHeaders() if key in labels else headers)
+        if headers.columns:
+            found = [self._below(item, headers, _ROWS_DEEPEST) for item in value.values()]
+            for key in headers.keys & value.keys():
+                self._take(value, (key,))
+            if not any(found) and headers.heading and 0 in headers.far.values():
+                # No row fits the header beside it: what may be rows goes.
+                self._take(value, (key for key, item in value.items() if headers.may_have_rows(item)))
+            headers.pass_on(around)
 
-    def _unclear(self, item: Any, headers: _OpenHeaders, place: Place) -> Any:
-        """Replace what may belong to a header beside it that no row fits: other lists, else what follows its labels."""
-        if headers.heading:
-            return self.replace(item, place) if headers.may_have_rows(item) else item
-        if type(item) is not list or id(item) not in headers.lists:
-            return item
-        new = self._behind_labels(item, place, item)
-        headers.lists[id(new)] = new
-        return new
-
-    def _labelled(self, value: dict[str, Any]) -> set[str]:
-        """Return the keys of an object whose values belong to a label in it."""
-        labels = {key for key, item in value.items() if self._is_label(item, key)}
-        return {key for key, item in value.items() if labels and key not in labels and not _describes(key, item)}
+    def _labels(self, value: dict[str, Any]) -> set[str]:
+        return {key for key, item in value.items() if self._is_label(item, key)}
 
     def _is_label(self, item: Any, key: str = "", depth: int = 0) -> bool:
-        """Return whether a value is a private name, or an object that holds nothing but one and what describes it."""
+        """Return whether a value is a private name, or holds nothing but one and what describes it."""
         if type(item) is str:
             return self._is_name(item) or (bool(key) and _fits(_NAMING, key) and self.is_sentence(item))
         if type(item) is list:
-            if _is_flat(item):
+            if len(item) == 1 and not key and depth <= _LABEL_DEEPEST:
+                return self._is_label(item[0], "", depth + 1)
+            if is_flat(item):
                 return bool(key) and _fits(_WAY, key) and any(map(self._is_name, item))
             return depth <= _LABEL_DEEPEST and all(
                 type(one) is dict and self._is_label(one, "", depth + 1) for one in item
@@ -168,14 +191,14 @@ class LabelledValues:
         """Add a member to the headers if it is one: names of columns, at least one of them private."""
         heading = _fits(_HEADING, key)
         names = _names_of_columns(item) if heading else item
-        heading = heading and not (_is_flat(names) and any(type(one) is str and one.isdigit() for one in names))
+        heading = heading and not (is_flat(names) and any(type(one) is str and one.isdigit() for one in names))
         columns = self._columns(names) if type(names) is list else frozenset()
         if heading and type(names) is list:
             columns |= {at for at, cell in enumerate(names) if any(map(self.is_sentence, _texts(cell)))}
         if not columns:
             return False
         headers.add(len(names), columns)
-        if heading and any(self._is_label(names[at], "name") for at in columns):
+        if heading and any(self._is_column(names[at]) or self._is_label(names[at], "name") for at in columns):
             headers.heading = True
             headers.names |= {text for cell in names for text in _texts(cell)}
             headers.keys |= {str(at) for at in columns}
@@ -187,101 +210,94 @@ class LabelledValues:
         """Read a list as the names of columns, and return those that are private."""
         if not all(_texts(cell) or cell is None or type(cell) in (int, float) or cell == {} for cell in cells):
             return frozenset()
-        return frozenset(at for at, cell in enumerate(cells) if any(map(self._is_name, _texts(cell))))
+        return frozenset(at for at, cell in enumerate(cells) if any(map(self._is_heading, _texts(cell))))
 
-    def _list(self, value: list[Any], place: Place, around: _OpenHeaders) -> list[Any]:
-        if _is_flat(value):
-            return self._behind_labels(value, place, value)
-        headers, new, header = _OpenHeaders(), list(value), -1
-        rows = [_cells(item) or [] for item in value]
+    def _is_column(self, cell: Any) -> bool:
+        return self._is_heading(cell) if type(cell) is str else self._is_label(cell)
+
+    def _is_heading(self, text: str) -> bool:
+        return self._is_name(text) or (len(text.split()) <= _MOST_WORDS and self.is_sentence(text))
+
+    def _list(self, value: list[Any], depth: int, around: _OpenHeaders) -> None:
+        self._pairs(value, in_turn=True)
+        if is_flat(value):
+            return
+        headers, header = _OpenHeaders(), -1
+        rows = [self._cells(item) for item in value]
         entries = all(_is_name_like(cells[0]) for cells in rows if cells)  # each row may be a name and its values
         for at, (item, cells) in enumerate(zip(value, rows, strict=True)):
-            labels = {one for one, cell in enumerate(cells) if (at < _HEADER_ROWS or not one) and self._is_label(cell)}
+            labels = {one for one, cell in enumerate(cells) if (at < _HEADER_ROWS or not one) and self._is_column(cell)}
+            is_header = header < 0 and at < len(value) - 1 and bool(labels and self._columns(cells))
+            if not (labels and is_flat(item)):
+                self._look(item, depth + 1, _OpenHeaders() if labels else headers)
             if not labels:
-                new[at] = self._look(item, (*place, at), headers)
                 continue
-            is_header = header < 0 and at < len(value) - 1 and bool(self._columns(cells))
+            self._pairs(cells, in_turn=not is_header)
             if is_header:
                 header, headers.heading = at, True
                 headers.add(len(cells), frozenset(labels))
             elif header >= 0 and headers.columns.get(len(rows[header]), frozenset()) & labels:  # no header, as it seems
-                new[header] = self._cut(value[header], min(headers.columns[len(rows[header])]), (*place, header))
+                self._cut(rows[header], min(headers.columns[len(rows[header])]))
             has_number = any(type(cell) in (int, float) for cell in cells[min(labels) :])
             if not is_header or has_number or (0 in labels and (entries or at > 0)):
-                new[at] = self._cut(item, min(labels), (*place, at))
-            headers.lists |= {id(one): one for one in (new[at], _cells(new[at]))}
+                self._cut(cells, min(labels))
+            headers.lists |= {id(one): one for one in (item, cells)}
         if headers.heading:
-            new = [self._below(item, headers, (*place, at), _ROWS_DEEPEST, nested=True) for at, item in enumerate(new)]
+            for item in value:
+                self._below(item, headers, _ROWS_DEEPEST, nested=True)
             headers.pass_on(around)
-        return self._behind_labels(value, place, _kept(value, new))
 
-    def _cut(self, item: Any, label: int, place: Place) -> Any:
-        """Replace the cells of a row behind a label."""
-        if type(item) is dict:
-            return {key: self._cut(cells, label, (*place, key)) for key, cells in item.items()}
-        if type(item) is not list:
+    def _cells(self, item: Any) -> list[Any]:
+        """Return the cells of a row: a list, or an object that holds little but a list of cells and is no label."""
+        if type(item) is list:
             return item
-        return [self.replace(cell, (*place, at)) if at > label else cell for at, cell in enumerate(item)]
+        if type(item) is not dict or len(item) > 2:
+            return []
+        nested = [member for member in item.values() if type(member) in (dict, list)]
+        cells = nested[0] if len(nested) == 1 and type(nested[0]) is list else []
+        return [] if any(map(_holds_more, cells)) or (cells and self._labels(item)) else cells
 
-    def _behind_labels(self, value: list[Any], place: Place, new: list[Any]) -> list[Any]:
-        """Replace what follows a label in a list of names and values in turn; `new` is that list as it goes out."""
-        taken: set[int] = set()
+    def _cut(self, cells: list[Any], label: int) -> None:
+        """Take the cells of a row behind a label."""
+        self._take(cells, range(label + 1, len(cells)))
+
+    def _pairs(self, value: list[Any], *, in_turn: bool) -> None:
+        """Take what follows a label in a list; `in_turn` also where it may be a list of nothing but names."""
         are_names = all(map(_is_name_like, value))
+        in_turn = in_turn and len(value) % 2 == 0
+        behind = False  # a label
         for at, item in enumerate(value[:-1]):
-            if type(item) is dict:
-                if len(item) == 1 and at not in taken and self._is_label(item) and not _is_alike(item, value[at + 1]):
-                    taken.add(at + 1)
-            elif self._is_name(item) and not item.lstrip().startswith(("{", "[")):  # which is data
-                in_turn = at % 2 == 0 and len(value) % 2 == 0
+            if type(item) in (dict, list):
+                behind = not behind and len(item) == 1 and self._is_label(item) and not _is_alike(item, value[at + 1])
+            else:
                 # A plain word may be the next of a list of names.
-                is_next = are_names and _is_word(value[at + 1]) and not item.rstrip().endswith((":", "="))
-                if in_turn or not is_next:
-                    taken.add(at + 1)
-        return (
-            [self._blank(item, (*place, at)) if at in taken else item for at, item in enumerate(new)]
-            if taken
-            else new
-        )
+                asks = not (are_names and _is_word(value[at + 1])) or (in_turn and at % 2 == 0) or _ASKS.search(item)
+                behind = bool(asks) and self._is_name(item)
+            if behind:
+                self._take_all(value, at + 1)
 
-    def _below(self, value: Any, headers: _OpenHeaders, place: Place, depth: int, *, nested: bool = False) -> Any:
-        """Replace the cells of the private columns in every table below a value."""
+    def _below(self, value: Any, headers: _OpenHeaders, depth: int, *, nested: bool = False) -> bool:
+        """Take the cells of the private columns in every table below a value, and return whether there are any."""
         if id(value) in headers.lists or type(value) not in (dict, list) or not depth:
-            return value
+            return False
         if type(value) is dict:
-            members = {
-                key: item
-                if key in headers.keys
-                else self._below(item, headers, (*place, key), depth - 1, nested=nested)
-                for key, item in value.items()
-            }
-            return _kept(value, self._members(members, place, headers.keys))
-        if not any(type(item) is list for item in value):
-            is_row = nested or not any(map(_holds_more, value))
-            columns = headers.cells(value, nested=nested) if is_row else frozenset()
-        elif len(value) in headers.columns and _may_be_columns(value, headers.columns):
-            columns = headers.cells(value, nested=True)
+            columns: Collection[str | int] = headers.keys & value.keys()
+            items = value.values()
         else:
-            columns = frozenset()
-        new = [
-            self.replace(item, (*place, at))
-            if at in columns
-            else self._below(item, headers, (*place, at), depth - 1, nested=True)
-            for at, item in enumerate(value)
-        ]
-        return _kept(value, new)
-
-    def _blank(self, item: Any, place: Place) -> Any:
-        if type(item) is dict:
-            return self._members(item, place, item)
-        return self.replace(item, place)
-
-    def _members(self, value: dict[str, Any], place: Place, labelled: Collection[str]) -> dict[str, Any]:
-        """Replace some members of an object; one that nothing stands for goes."""
-        new = {key: self.replace(item, (*place, key)) if key in labelled else item for key, item in value.items()}
-        return {key: item for key, item in new.items() if item is not GONE}
+            columns, items = frozenset(), value
+            if not any(type(item) is list for item in value):
+                is_row = nested or not any(map(_holds_more, value))
+                columns = headers.cells(value, nested=nested) if is_row else frozenset()
+            elif len(value) in headers.columns and _may_be_columns(value, headers.columns):
+                columns = headers.cells(value, nested=True)
+            nested = True
+        if columns:
+            self._take(value, columns)
+        found = [self._below(item, headers, depth - 1, nested=nested) for item in items]
+        return bool(columns) or any(found)
 
     def _is_name(self, name: Any) -> bool:
-        return type(name) is str and len(name) <= _LONGEST_NAME and self.is_private(name)
+        return type(name) is str and len(name) <= _LONGEST_NAME and not _DATA.match(name) and self.is_private(name)
 
 
 def _kept(value: Any, new: Any) -> Any:
@@ -292,9 +308,9 @@ def _kept(value: Any, new: Any) -> Any:
     return value if all(one is other for one, other in pairs) else new
 
 
-def _is_alike(label: dict[str, Any], item: Any) -> bool:
+def _is_alike(label: Any, item: Any) -> bool:
     """Return whether what follows an object with a name alone has a name of its own."""
-    return type(item) is dict and all(_is_word(item.get(key)) for key in label)
+    return type(label) is type(item) is dict and all(_is_word(item.get(key)) for key in label)
 
 
 def _describes(key: str, item: Any) -> bool:
@@ -335,19 +351,9 @@ def _is_word(cell: Any) -> bool:
     return _is_name_like(cell) and not _DIGIT.search(cell)
 
 
-def _is_flat(value: Any) -> bool:
+def is_flat(value: Any) -> bool:
+    """Return whether a value is a list of scalars."""
     return type(value) is list and not any(type(item) in (dict, list) for item in value)
-
-
-def _cells(item: Any) -> list[Any] | None:
-    """Return the cells of a row: a list, or an object that holds little but a list of cells."""
-    if type(item) is list:
-        return item
-    if type(item) is not dict or len(item) > 2:
-        return None
-    nested = [member for member in item.values() if type(member) in (dict, list)]
-    cells = nested[0] if len(nested) == 1 and type(nested[0]) is list else None
-    return None if cells is None or any(map(_holds_more, cells)) else cells
 
 
 def _holds_more(cell: Any) -> bool:

@@ -49,6 +49,7 @@ _INDEXES = re.compile(r"(?:/(?:\d+|-)?)+$")
 _PATH_TO_LAST = re.compile(r"^.*/(?=[^/\s])", re.DOTALL)
 _MOST_WORDS = 4  # of a key: a longer one is a sentence
 _HAS_DIGIT = re.compile(r"\d")
+_HOLDS_MORE = re.compile(r"[\d<\[]")  # a number, markup or a link
 _NO_NAME = re.compile(r"[^\w.-]")
 
 
@@ -84,9 +85,9 @@ class PrivateNames:
             return True
         plain = plain_text(text)
         # Of a path, the last name counts: a file in a folder `email` is no e-mail address.
-        last = _PATH_TO_LAST.sub("", _INDEXES.sub("", _ASIDE.sub("", plain)))
+        whole, last = (_PATH_TO_LAST.sub("", _INDEXES.sub("", one)) for one in (plain, _ASIDE.sub("", plain)))
         asked = last.rstrip("? ").split() if last.rstrip().endswith("?") else ()  # `What is your salary?`
-        names = (text, last, *names_in(last), *asked)
+        names = {text, last, *names_in(last), *names_in(whole), *asked}
         return any(not self.names.keys().isdisjoint(spellings(name)) for name in names) or any(
             fits_either(glob, forms) for forms in map(pattern_forms, names if self.globs else ()) for glob in self.globs
         )
@@ -152,8 +153,10 @@ class PrivateNames:
         return None
 
     def is_bare(self, text: str) -> bool:
-        """Return whether a text is a name and nothing else."""
-        return compact(plain_text(text)) in self.names
+        """Return whether a text is a name and nothing else but an owner or a unit, which hold no value."""
+        if compact(plain_text(text)) in self.names:
+            return True
+        return _HOLDS_MORE.search(text) is None and not self.names.keys().isdisjoint(spellings(text))
 
 
 private_names = lru_cache(maxsize=1024)(PrivateNames)

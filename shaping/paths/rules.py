@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _DEEPEST = 200  # deeper than any data is taken in; what contains itself ends here
+_MOST_FORMS = 32  # of one path, with and without the steps that may be elements
 Fits: TypeAlias = "Callable[[Name | Glob], bool]"
 
 
@@ -165,6 +166,19 @@ def _by_name(rests: frozenset[Rest]) -> _ByName:
     )
 
 
+def through_lists(rest: Rest) -> set[Rest]:
+    """Return a path, and it without the steps that may stand for the elements of a list: `staff.*.pay`, `staff.0.pay`.
+
+    A list is passed through without a step, so that such a path would protect nothing where one stands.
+    """
+    found: set[Rest] = {()}
+    for at, step in enumerate(rest):
+        is_element = step == Glob("*") or (isinstance(step, Name) and step.key.isdigit())
+        skipped = found if is_element and at < len(rest) - 1 and len(found) < _MOST_FORMS else set()
+        found = {(*before, step) for before in found} | skipped
+    return found
+
+
 def below(rests: frozenset[Any], key: str) -> frozenset[Any]:
     """Return what is left of paths below a member whose key names their first step in any spelling."""
     by_name = _by_name(rests)
@@ -198,7 +212,7 @@ class _End(NamedTuple):
 @lru_cache(maxsize=64)
 def _ended(paths: tuple[str, ...]) -> frozenset[Any]:
     """Read paths, for the same ones into the same object: what is remembered of it is found by its identity."""
-    return frozenset((*rule(path), _End(path)) for path in paths)
+    return frozenset((*rest, _End(path)) for path in paths for rest in through_lists(rule(path)))
 
 
 def matching(paths: tuple[str, ...], value: Any, opened: Callable[[Any], Any]) -> set[str]:

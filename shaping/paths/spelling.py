@@ -164,9 +164,10 @@ def pattern_forms(text: str) -> tuple[str, str]:
 @lru_cache(maxsize=8192)
 def spellings(text: str) -> frozenset[str]:
     """Return the normal forms of the names that a key or a label may stand for: alone, with a unit or an owner."""
-    plain = TAG.sub("", _LINK.sub(r"\1", plain_text(text)))
+    whole = plain_text(text)
+    plain = TAG.sub("", _LINK.sub(r"\1", whole))
     words = [word.casefold() for word in _WORD.findall(plain)]
-    found = {compact(plain) or text}
+    found = {compact(plain) or text, compact(whole)}  # what looks like markup may be the name
     if 1 < len(words) <= _MOST_WORDS:
         first = next((at for at, word in enumerate(words) if not _BEFORE.fullmatch(word)), len(words) - 1)
         last = next((at for at in range(len(words), 0, -1) if not _BEHIND.fullmatch(words[at - 1])), 1)
@@ -182,5 +183,8 @@ def names_in(text: str) -> tuple[str, ...]:
         return (text,)
     if found := _BINARY.fullmatch(text):
         text = b64decode(found[1]).decode(errors="replace")
-    text = TAG.sub("", _BYTES.sub(r"\2", _LINK.sub(r"\1", plain_text(text))))
-    return tuple(name[0] for part in _BETWEEN_NAMES.split(text) if (name := _INNER.search(part)))
+    whole = _BYTES.sub(r"\2", plain_text(text))
+    bare = TAG.sub("", _LINK.sub(r"\1", whole))
+    # What looks like markup may be the name.
+    parts = (part for form in dict.fromkeys((bare, whole)) for part in _BETWEEN_NAMES.split(form))
+    return tuple(name[0] for part in parts if (name := _INNER.search(part)))

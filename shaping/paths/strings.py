@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from shaping.paths.filter import GONE, FilterWalk, OmissionNode, Opener
 from shaping.paths.grammar import Deep, Glob, Path
-from shaping.paths.labels import LabelledValues
+from shaping.paths.labels import LabelledValues, is_flat
 from shaping.paths.private import SHORTEST_BASE64, Rest, last_name, names_one, private_names, spelt_pattern
 from shaping.paths.rules import Private, State
 
@@ -118,7 +118,7 @@ class StringFilter:
         if is_withheld:
             # The texts of a list are one text, as its lines are: what belongs to a name may stand anywhere in it.
             out = [
-                self._held(new, place) if new is old and type(old) not in _NESTS else new
+                self._held(new, place) if new is old and (type(old) not in _NESTS or is_flat(old)) else new
                 for new, old in zip(out, value, strict=True)
             ]
         return out if any(map(operator.is_not, out, value)) else value
@@ -186,6 +186,8 @@ class StringFilter:
             return value
 
         def replace(cell: Any, place: tuple[str | int, ...]) -> Any:
+            if type(cell) is str and self.withhold and names.first_in(cell) and not names.is_bare(cell):
+                return cell  # is withheld as a text, and the list that it stands in with it
             held = self._held(cell, (*keys, *(step if type(step) is str else None for step in place)))
             # A cell keeps its place in a row; a member that became null would be called one that has no value.
             return GONE if held is None and cell is not None and type(place[-1]) is str else held

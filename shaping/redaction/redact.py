@@ -12,7 +12,7 @@ import orjson
 from shaping.paths.grammar import Deep, Each, Trail, parse, write_trail
 from shaping.paths.labels import LabelledValues
 from shaping.paths.private import private_names
-from shaping.paths.rules import below
+from shaping.paths.rules import below, through_lists
 from shaping.paths.selection import Rest, after_index
 from shaping.paths.spelling import is_escaped, visible_text
 from shaping.redaction.credentials import BY_NAME, CREDENTIALS, continuation, open_from
@@ -133,7 +133,7 @@ class _Walk:
 
     def __init__(self, paths: Iterable[str] = (), *, rules: Ruleset, names: bool) -> None:
         self.hits: list[tuple[str, Trail]] = []
-        self._start: State = frozenset(_steps(path) for path in paths)
+        self._start: State = frozenset(rest for path in paths for rest in through_lists(_steps(path)))
         self._rules = rules
         self._names = names
         labels = private_names(self._start)
@@ -152,10 +152,7 @@ class _Walk:
                 trail = (trail, step)
             return self._mask(cell, "path", trail)
 
-        return LabelledValues(self._is_label, self._is_label, masked).run(value)
-
-    def _is_label(self, text: str) -> bool:
-        return self._labels is not None and not text.lstrip().startswith(_OPENS) and self._labels(text)
+        return LabelledValues(self._labels, self._labels, masked).run(value)
 
     def value(self, value: Any, trail: Trail = None, context: str = "", state: State | None = None) -> Any:
         """Return the value with secrets replaced; whatever cannot be looked at is masked, never passed."""

@@ -37,7 +37,8 @@ _BASE64: Final = re.compile(QUADS)
 _HAS_BASE64: Final = has_one([QUADS])
 _SHORTEST_BASE64: Final = 24
 _BEFORE_TEXT: Final = 64  # characters of base64 before those that are text for sure
-_NEXT_LINE: Final = re.compile(r"\r?\n[ \t]{0,40}(?=[A-Za-z0-9+/_-])")  # in which base64 goes on
+# Between lines of base64: their ends, an indent, and what quotes them.
+_NEXT_LINE: Final = re.compile(r"['\\]?\r?\n[ \t\r\n>|#*]{0,40}+(?=[A-Za-z0-9+/_-])")
 _KINDS: Final = bytes(
     ord("a") if chr(code) in f"{string.ascii_letters}{string.digits}+/_-" else ord(" ") for code in range(256)
 )
@@ -290,16 +291,24 @@ def _base64_texts(text: str) -> Iterator[Base64Text]:
         end = _end(kinds, start)
         # Most runs are addresses and names, which the fast engine tells apart.
         if _HAS_BASE64(text[start:end]) and (found := _BASE64.search(text, start, end)):
-            first, width = start, end - start
-            while end - first == width and width % 4 == 0 and (gap := _NEXT_LINE.match(text, end)):
-                first, end = gap.end(), _end(kinds, gap.end())
+            lines = [(start, end)]
+            # A line as long as the first goes on in the next one.
+            while end - lines[-1][0] == lines[0][1] - start and (gap := _NEXT_LINE.match(text, end)):
+                end = _end(kinds, gap.end())
+                lines.append((gap.end(), end))
             padding = text[end : end + 2]
             end += len(padding) - len(padding.lstrip("="))
             # What can be nothing else but text may begin within a secret.
             begin = max(found.start() - _BEFORE_TEXT, start + (found.start() - start) % 4)
-            said = unbase64("".join(text[begin:end].split()))
-            yield Base64Text(said.decode("utf-8", "replace"), (begin, end))
+            code = "".join(text[max(begin, first) : last] for first, last in lines)
+            yield _said(code, (begin, end))
+            if (lines[0][1] - start) % 4:  # then each may be a text of its own
+                yield from (_said(text[first:last], (first, last)) for first, last in lines)
         start = kinds.find(b"a" * _SHORTEST_BASE64, end)
+
+
+def _said(code: str, place: tuple[int, int]) -> Base64Text:
+    return Base64Text(unbase64(code).decode("utf-8", "replace"), place)
 
 
 def _end(kinds: bytes, start: int) -> int:

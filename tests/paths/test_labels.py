@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping import Shaper
+from shaping.paths import compile_fields
 from shaping.paths.labels import LabelledValues
 
 if TYPE_CHECKING:
@@ -434,7 +435,11 @@ def test_what_follows_a_label_goes_however_long_the_list_is(value: list[Any]) ->
 
 
 def test_a_word_behind_a_label_goes_from_a_list_of_more_than_names() -> None:
-    assert Shaper(CONFIG).shape(["1.5", "salary", "huge"], tool="t", profile="debug").data == ["1.5", "salary", "[private]"]
+    assert Shaper(CONFIG).shape(["1.5", "salary", "huge"], tool="t", profile="debug").data == [
+        "1.5",
+        "salary",
+        "[private]",
+    ]
 
 
 def test_a_list_of_names_stays() -> None:
@@ -508,3 +513,115 @@ def test_a_pattern_fits_a_name_in_any_spelling(key: str) -> None:
 def test_a_flat_key_with_the_number_of_an_element_is_a_path(value: Any) -> None:
     shaper = Shaper({"global": {"private": ["employees[].wage"]}})
     assert str(HELD) not in shaper.shape({**value, "a": 1}, tool="t").text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "<salary>",
+            "</salary>",
+            "<salary/>",
+            "&lt;salary&gt;",
+            "<!--salary-->",
+            "<b title='salary'>x</b>",
+            "[x](salary)",
+        ),
+        *("sum(salary)", "avg(e.salary)", "coalesce(salary,0)", "2024 salary", "salary 2024"),
+        *("{salary}", "[salary]", "{{salary}}", "[^salary]", "{.salary}"),
+    ],
+)
+def test_a_name_in_brackets_or_a_function_is_one_as_key_label_and_header(name: str) -> None:
+    shaper = Shaper(CONFIG)
+    for value in (
+        {name: HELD},
+        {"name": name, "value": HELD},
+        [name, HELD],
+        [["who", name], ["Bob", HELD]],
+        {"columns": ["who", name], "rows": [["Bob", HELD]]},
+    ):
+        assert str(HELD) not in shaper.shape(value, tool="t").text
+
+
+# Values that hold a private field, each in a way of its own, and what may stand beside them.
+PLACED: tuple[Any, ...] = (
+    {"salary": HELD},
+    ["salary", HELD],
+    ["salary", str(HELD)],
+    {"name": "salary", "value": HELD},
+    [["name", "salary"], ["Bob", HELD]],
+    {"columns": ["name", "salary"], "rows": [["Bob", HELD]]},
+    ["name", "Bob", "salary", HELD],
+    ["pay.sh", "--salary", str(HELD)],
+    ["Bob's salary is", HELD],
+    ["Bob's salary is", [str(HELD)]],
+    [["salary"], HELD],
+    [[["salary"]], [[HELD]]],
+    f"Bob's salary is {HELD}",
+    ["name,salary", f"Bob,{HELD}"],
+    {"fields": ["salary", "b"], "values": [HELD, 1]},
+    {"key": {"name": "salary"}, "value": HELD},
+    {"path": ["e", 0, "salary"], "value": HELD},
+    {"loc": ["body", "salary"], "input": HELD},
+    {"cmd": ["pay.sh", "--salary", str(HELD)], "pid": 1},
+    [["n", "Bob", "Al"], ["salary", HELD, 2]],
+    ["x", "salary", HELD],
+)
+BESIDE: tuple[Any, ...] = (
+    *(
+        ["n", "Bob"],
+        ["n", 1],
+        [["a", "b"], ["c", 1]],
+        {"a": 1},
+        {"columns": ["a", "b"], "rows": [["x", 1]]},
+        "text",
+        None,
+        1,
+    ),
+    *(
+        [],
+        {},
+        ["salary"],
+        ["name", "salary"],
+        "salary",
+        {"name": "salary"},
+        {"columns": ["name", "salary"]},
+        {"salary": None},
+    ),
+    *(["salary", None], {"name": "salary", "value": None}, [["name", "salary"], ["Al", 2]], [[1, 2]] * 12, ["x"] * 12),
+    *(
+        {"columns": ["name", "salary"], "rows": [["Al", 2]]},
+        {"columns": ["name", "salary"], "rows": []},
+        {"type": "salary"},
+    ),
+    {"cmd": ["ls", "-l"], "pid": 2},
+)
+TOGETHER: tuple[Callable[[Any, Any], Any], ...] = (
+    lambda one, other: [one, other],
+    lambda one, other: [other, one],
+    lambda one, other: {"a": one, "b": other},
+    lambda one, other: {"a": other, "b": one},
+    lambda one, other: [{"x": one}, {"x": other}],
+    lambda one, other: [{"x": other}, {"x": one}],
+    lambda one, other: [one, one, other],
+    lambda one, other: {"r": [other, other, one]},
+    lambda one, other: {"a": {"b": one}, "c": other},
+    lambda one, other: [{"x": one, "y": other}] * 2,
+)
+
+
+@pytest.mark.parametrize("at", range(len(PLACED)))
+def test_what_goes_where_it_stands_alone_goes_whatever_stands_beside_it(at: int) -> None:
+    plan = compile_fields(None, ["**.salary"], withhold=True)
+    assert str(HELD) not in str(plan.apply(PLACED[at]))
+    for beside in (*BESIDE, *PLACED):
+        for together in TOGETHER:
+            value = together(PLACED[at], beside)
+            assert str(HELD) not in str(plan.apply(value)), value
+
+
+@pytest.mark.parametrize("path", ["staff.*.salary", "staff.0.salary", "**.0.salary", "*.*.salary"])
+@pytest.mark.parametrize("rules", [lambda path: {"private": [path]}, lambda path: {"redact": {"paths": [path]}}])
+def test_a_step_that_stands_for_the_elements_of_a_list_protects_them(path: str, rules: Callable[[str], Any]) -> None:
+    for staff in ([{"name": "Bob", "salary": HELD}], {"0": {"name": "Bob", "salary": HELD}}):
+        assert str(HELD) not in Shaper({"global": rules(path)}).shape({"staff": staff}, tool="t").text
