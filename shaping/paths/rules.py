@@ -166,12 +166,12 @@ def _by_name(rests: frozenset[Rest]) -> _ByName:
     )
 
 
-def through_lists(rest: Rest) -> set[Rest]:
+def through_lists(rest: tuple[Any, ...]) -> set[tuple[Any, ...]]:
     """Return a path, and it without the steps that may stand for the elements of a list: `staff.*.pay`, `staff.0.pay`.
 
     A list is passed through without a step, so that such a path would protect nothing where one stands.
     """
-    found: set[Rest] = {()}
+    found: set[tuple[Any, ...]] = {()}
     for at, step in enumerate(rest):
         is_element = step == Glob("*") or (isinstance(step, Name) and step.key.isdigit())
         skipped = found if is_element and at < len(rest) - 1 and len(found) < _MOST_FORMS else set()
