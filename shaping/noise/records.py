@@ -26,12 +26,11 @@ class NoiseRule:
     """
 
     group: str
-    kinds: tuple[Kind, ...]
+    kinds: frozenset[Kind]
     apply: Callable[[Records], None]
     least: int = 1  # records at one path from which the rule has anything to say
 
 
-# By value, one for each member; then by name, in addition.
 Kind: TypeAlias = Literal[
     "link",  # a string that is one URL
     "long",  # a string of more than LONG characters
@@ -41,10 +40,6 @@ Kind: TypeAlias = Literal[
     "hex",  # a string of 64 and more letters and digits
     "nested",  # an object or a list
     "plain",  # anything else
-    "links",  # an object or a list under a name that collections of links have
-    "pictures",  # an object or a list under a name that pictures have
-    "html",  # a string under a name with "html" in it
-    "verdict",  # a plain value under the name of an outcome: status, result, passed
 ]
 
 LONG: Final = 320  # characters
@@ -52,9 +47,6 @@ SHORT: Final = 8
 SUM_STARTS: Final = ("h1:", "sha256", "sha384", "sha512", "md5:")
 BASE64: Final = 120  # letters from which a string may be code that nobody reads
 _BASE64: Final = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z0-9+/_=\n-]+")
-
-
-_BY_VALUE: Final[tuple[Kind, ...]] = ("link", "long", "opaque", "base64", "markup", "hex", "nested", "plain")
 
 
 def kind_of_string(key: str, value: str) -> Kind:
@@ -152,7 +144,7 @@ class Records:
         self.replace: dict[str, list[Any]] = {}  # a member's new value in every record, or MISSING
         self.changed: dict[str, tuple[int, Reason]] = {}  # members whose values are shorter now: how many, and why
         self.page = False  # whether a link of these records is kept
-        self._members: dict[Kind, list[str]] = {kind: [] for kind in _BY_VALUE}
+        self._members: dict[Kind, list[str]] = {}
         self._sort()
 
     def _sort(self) -> None:
@@ -164,7 +156,10 @@ class Records:
             self.kinds = self._kinds()
         members = self._members
         for key, kind in self.kinds.items():
-            members[kind].append(key)
+            if kind in members:
+                members[kind].append(key)
+            else:
+                members[kind] = [key]
         if len(self.rows) > len(self.sample):
             self._find_long()
 
@@ -195,50 +190,34 @@ class Records:
 
     def _find_long(self) -> None:
         """Find the long strings among short ones, which are seldom in a sample."""
-        first, plain = self.sample[0], self._members["plain"]
-        keys = [key for key in plain if type(value := first.get(key)) is str and len(value) > SHORT]
+        first = self.sample[0]
+        keys = [key for key in self.members("plain") if type(value := first.get(key)) is str and len(value) > SHORT]
         if len(keys) > 1 and longest(self.cells(keys)) <= LONG:
             return
         for key in keys:
             values = self.present(key)
             # A list among the strings counts by its length, but only where every record has the member.
             if longest(values if self.uniform else [value for value in values if type(value) is str]) > LONG:
-                plain.remove(key)
-                self._members["long"].append(key)
-                self.kinds[key] = "long"
+                self._move(key, "long")
+
+    def _move(self, key: str, kind: Kind) -> None:
+        """Make a member one of another kind."""
+        self._members[self.kinds[key]].remove(key)
+        self._members.setdefault(kind, []).append(key)
+        self.kinds[key] = kind
 
     def members(self, *kinds: Kind) -> list[str]:
         """Return the names of the members of these kinds, kind by kind."""
-        if len(kinds) == 1:
-            return self._of_kind(kinds[0])
-        return [key for kind in kinds for key in self._of_kind(kind)]
+        known = self._members
+        return [key for kind in kinds if kind in known for key in known[kind]]
 
-    def has(self, kinds: Sequence[Kind]) -> bool:
+    def has(self, kinds: frozenset[Kind]) -> bool:
         """Whether any member is of one of these kinds."""
-        for kind in kinds:  # noqa: SIM110 (any() takes three times as long, and each rule asks this of each path)
-            if self._of_kind(kind):
-                return True
-        return False
-
-    def _of_kind(self, kind: Kind) -> list[str]:
-        if (found := self._members.get(kind)) is not None:
-            return found
-        if kind == "links":
-            return [key for key in self._members["nested"] if meaning(key).link_list]
-        if kind == "pictures":
-            return [key for key in self._members["nested"] if meaning(key).pictures]
-        if kind == "verdict":
-            return [key for key in self._members["plain"] if meaning(key).verdict]
-        # Most records have no name with "html" at all, and all names together are searched fastest.
-        if kind not in " ".join(self.kinds).lower():
-            return []
-        return [key for key in self.members("markup", "long", "plain") if kind in key.lower()]
+        return not kinds.isdisjoint(self._members)
 
     def settle(self, key: str) -> None:
         """Make a nested member a plain one, which is not gone into any more."""
-        self._members["nested"].remove(key)
-        self._members["plain"].append(key)
-        self.kinds[key] = "plain"
+        self._move(key, "plain")
 
     def untouched(self, *kinds: Kind) -> list[str]:
         """Return the members of these kinds that no rule has decided about and no tool takes as an argument."""
@@ -301,16 +280,16 @@ class Records:
     def identified_without(self, key: str) -> bool:
         """Whether a record can still be told from the others when this member is gone."""
         # A member of a record is known by its name, and a wrapper by what is in it.
-        if self.siblings or any(map(self._identifies, self._members["nested"])):
+        if self.siblings or any(map(self._identifies, self.members("nested"))):
             return True
-        others = [name for name in self._members["plain"] if name != key and name not in self.drop]
+        others = [name for name in self.members("plain") if name != key and name not in self.drop]
         if any(meaning(name).identifies for name in others):
             return True
         return len(self.rows) > 1 and any(map(self._distinct, others))
 
     def other_members(self, key: str = "") -> int:
         """Count the members that a record has besides this one and its links."""
-        others = self.siblings + len(self.kinds) - len(self._members["link"])
+        others = self.siblings + len(self.kinds) - len(self.members("link"))
         return others - (self.kinds.get(key, "link") != "link")
 
     def _identifies(self, key: str) -> bool:

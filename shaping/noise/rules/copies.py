@@ -17,4 +17,4 @@ def copies(records: Records) -> None:
         records.drop_member(key, "boilerplate")
 
 
-RULE = NoiseRule("boilerplate", ("long", "nested", "plain", "markup"), copies)
+RULE = NoiseRule("boilerplate", frozenset({"long", "nested", "plain", "markup"}), copies)

@@ -12,8 +12,8 @@ from shaping.noise.vocabulary import LINK_OBJECT, LINK_TARGET, NO_PAGE, meaning
 
 def link_lists(records: Records) -> None:
     """Drop members that are collections of links, where the record says something without them."""
-    for key in records.members("links"):
-        if records.other_members(key) < 2:
+    for key in records.members("nested"):
+        if not meaning(key).link_list or records.other_members(key) < 2:
             continue
         values = [value for value in records.column(key) if type(value) in (dict, list) and value]
         if (
@@ -119,4 +119,4 @@ def _is_link_object(item: dict[str, Any]) -> bool:
     return LINK_OBJECT.issuperset(item) and not LINK_TARGET.isdisjoint(item)
 
 
-RULE = NoiseRule("links", ("links",), link_lists)
+RULE = NoiseRule("links", frozenset({"nested"}), link_lists)

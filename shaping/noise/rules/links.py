@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from shaping.noise.records import NoiseRule, Records, all_http
-from shaping.noise.vocabulary import API_SEGMENTS, LINK_STARTS, meaning
+from shaping.noise.vocabulary import API_SEGMENTS, LINK_STARTS, Meaning, meaning
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from shaping.response import Json
 
@@ -27,15 +27,16 @@ _PER_PATTERN = 10  # rows for each further pattern, as where the kind of a recor
 
 def links(records: Records) -> None:
     """Drop the links of records that their identifiers can stand for."""
-    few = _are_few(records)
-    if few and len(records.members("link")) == 1:
+    names = records.members("link")
+    few = _are_few(names, records)
+    if few and len(names) == 1:
         return
     members = records.other_members()
-    found = _found(records)
-    noise, http = _judged(found, records, members)
+    found = _found(names)
+    noise, firsts = _judged(found, names, records, members)
     pages = [key for key in found if key not in noise]
     kept = _best(pages, records) if pages else None
-    identified = len(found) < len(records.members("link")) or records.identified_without("")
+    identified = len(found) < len(names) or records.identified_without("")
     if kept is None and not identified and noise:
         kept = min((key for key in found if key in noise), key=_rank)
     if kept is not None and identified and _repeats_its_owner(kept, records, members):
@@ -43,7 +44,7 @@ def links(records: Records) -> None:
     gone = [
         key for key in found if key != kept and (key in noise or (not few and _says_nothing_new(key, records, kept)))
     ]
-    records.drop.update(dict.fromkeys(_only_links(gone, http, records), "links"))
+    records.drop.update(dict.fromkeys(_only_links(gone, firsts, records), "links"))
     records.page = records.page or (kept is not None and kept not in records.drop and _is_of_a_record(kept))
 
 
@@ -73,9 +74,10 @@ def _is_of_a_record(key: str) -> bool:
 
 def has_page(records: Records) -> bool:
     """Whether one of the links of records is for a person."""
-    found = _found(records)
-    noise, _ = _judged(found, records, records.other_members())
-    return any(key not in noise and not meaning(key).media for key in found)
+    names = records.members("link")
+    found = _found(names)
+    noise, _ = _judged(found, names, records, records.other_members())
+    return any(key not in noise and not said.media for key, said in found.items())
 
 
 def is_page(name: str, link: str) -> bool:
@@ -85,20 +87,20 @@ def is_page(name: str, link: str) -> bool:
     return plain and not _apis({name: link})
 
 
-def _found(records: Records) -> list[str]:
+def _found(names: Sequence[str]) -> dict[str, Meaning]:
     """Return the members with links that may go."""
     # A name or a state that happens to be a URL is still what the record is called or how it is.
     # A link to logs or details of a failure is where somebody goes on.
-    said = [(key, meaning(key)) for key in records.members("link")]
-    return [key for key, what in said if not (what.identifies or what.verdict or what.diagnostic)]
+    said = zip(names, map(meaning, names), strict=True)
+    return {key: what for key, what in said if not (what.identifies or what.verdict or what.diagnostic)}
 
 
-def _are_few(records: Records) -> bool:
+def _are_few(names: Sequence[str], records: Records) -> bool:
     """Whether a single record has so few links that only those go which are plumbing by their names or addresses.
 
     That a link repeats another member may be chance in one record.
     """
-    return records.is_alone() and sum(len(str(records.rows[0][key])) for key in records.members("link")) < FEW
+    return records.is_alone() and sum(len(str(records.rows[0][key])) for key in names) < FEW
 
 
 def _repeats_its_owner(key: str, records: Records, others: int) -> bool:
@@ -117,22 +119,23 @@ def _rank(key: str) -> int:
     return meaning(key).page_rank
 
 
-def _judged(found: list[str], records: Records, others: int) -> tuple[set[str], set[str]]:
-    """Return the links that only a program would follow, and those that begin with `http`."""
-    firsts, hypermedia = _firsts(found, records), {}
-    noise: set[str] = set()
-    for key in found:
-        said, link = meaning(key), firsts.get(key)
-        if said.picture or (link is not None and (_is_template(link) or (others > 1 and said.self_link))):
-            noise.add(key)
-        elif link is not None and others > 1 and said.hypermedia:
-            hypermedia[key] = link
-    apis = _apis(hypermedia)
-    noise.update(apis if len(records.members("link")) > 1 else [key for key in apis if _derived(key, records)])
-    return noise, {key for key, link in firsts.items() if link.startswith("http")}
+def _judged(
+    found: Mapping[str, Meaning], names: Sequence[str], records: Records, others: int
+) -> tuple[set[str], dict[str, str]]:
+    """Return the links that only a program would follow, and the first link of each member."""
+    firsts = _firsts(found, records)
+    noise = {key for key, said in found.items() if said.picture}
+    every = "".join(firsts.values())
+    if "{" in every or "%" in every:
+        noise.update(key for key, link in firsts.items() if _is_template(link))
+    if others > 1:
+        noise.update(key for key in firsts if found[key].self_link)
+        apis = _apis({key: link for key, link in firsts.items() if found[key].hypermedia and key not in noise})
+        noise.update(apis if len(names) > 1 else [key for key in apis if _derived(key, records)])
+    return noise, firsts
 
 
-def _firsts(keys: Sequence[str], records: Records) -> dict[str, str]:
+def _firsts(keys: Collection[str], records: Records) -> dict[str, str]:
     """Return the first link of each member, but not where something else comes before it."""
     head = records.sample[0]
     firsts = {key: first for key in keys if type(first := head.get(key)) is str and first}
@@ -155,9 +158,11 @@ def _apis(links: dict[str, str]) -> list[str]:
     return found
 
 
-def _only_links(keys: list[str], http: set[str], records: Records) -> list[str]:
+def _only_links(keys: list[str], firsts: Mapping[str, str], records: Records) -> list[str]:
     """Return those members that hold a link in every record that has them; most do, and are looked at together."""
-    usual = [key for key in keys if key in http]
+    if len(keys) > 1 and all_http(records.cells(keys)):
+        return keys
+    usual = [key for key in keys if firsts.get(key, "").startswith("http")]
     sure = set(usual) if len(usual) > 1 and all_http(records.cells(usual)) else set()
     return [key for key in keys if key in sure or _all_links(key, records)]
 
@@ -224,4 +229,4 @@ def _follow_patterns(links: list[str], words: list[Json]) -> bool:
     return True
 
 
-RULE = NoiseRule("links", ("link",), links)
+RULE = NoiseRule("links", frozenset({"link"}), links)

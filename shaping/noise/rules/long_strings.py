@@ -116,7 +116,7 @@ def _is_table(row: dict[str, Json]) -> bool:
     return any(type(value) is list and len(value) > 2 and type(value[0]) is dict for value in row.values())
 
 
-LONG_STRINGS = NoiseRule("bulk", ("long",), long_strings)
+LONG_STRINGS = NoiseRule("bulk", frozenset({"long"}), long_strings)
 
 
 _ROWS = tuple(name for name in FORMATS if name not in EXACT)
@@ -144,4 +144,4 @@ def _shortened(text: str) -> str:
     return reduced if omissions else text
 
 
-PRINTED = NoiseRule("boilerplate", ("long",), printed)
+PRINTED = NoiseRule("boilerplate", frozenset({"long"}), printed)

@@ -26,7 +26,7 @@ def opaque(records: Records) -> None:
             records.drop_member(key, "opaque")
 
 
-OPAQUE = NoiseRule("opaque", ("opaque", "hex"), opaque)
+OPAQUE = NoiseRule("opaque", frozenset({"opaque", "hex"}), opaque)
 
 
 _LETTERS = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
@@ -96,4 +96,4 @@ def _is_random(code: str) -> bool:
     return _DIGIT.search(code) is not None and _LETTER.search(code) is not None
 
 
-BASE64_TEXT = NoiseRule("opaque", ("long", "base64"), base64)
+BASE64_TEXT = NoiseRule("opaque", frozenset({"long", "base64"}), base64)

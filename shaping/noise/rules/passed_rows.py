@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shaping.noise.records import MISSING, NoiseRule, Records
-from shaping.noise.vocabulary import PASSED
+from shaping.noise.vocabulary import PASSED, meaning
 
 _MANY, _SHARE = 12, 0.75
 _WORD = 12  # characters from which a string says more than a verdict
@@ -15,7 +15,7 @@ def passed_rows(records: Records) -> None:
     """Empty the nested members of rows that passed, where nearly all did and some did not."""
     if not records.listed:
         return
-    verdicts = (_passed(records.column(key)) for key in records.members("verdict"))
+    verdicts = (_passed(records.column(key)) for key in records.members("plain") if meaning(key).verdict)
     passed = next((passed for passed in verdicts if _SHARE * len(passed) <= sum(passed) < len(passed)), None)
     if passed is None:
         return
@@ -59,4 +59,4 @@ def _is_piece(text: str, row: dict[str, Any]) -> bool:
     return False
 
 
-RULE = NoiseRule("bulk", ("verdict",), passed_rows, least=_MANY)
+RULE = NoiseRule("bulk", frozenset({"plain"}), passed_rows, least=_MANY)

@@ -6,15 +6,16 @@ from collections.abc import Collection
 from typing import Any
 
 from shaping.noise.records import NoiseRule, Records
-from shaping.noise.vocabulary import PICTURE_SIZE, PICTURE_TARGET, SIZE_NAMES
+from shaping.noise.vocabulary import PICTURE_SIZE, PICTURE_TARGET, SIZE_NAMES, meaning
 
 _SAME = 0.05  # of the ratio of width and height is what sizes of one picture may differ by
 
 
 def pictures(records: Records) -> None:
     """Leave one size of each picture."""
-    for key in records.untouched("pictures"):
-        records.replace_column(key, list(map(_largest, records.column(key))), "links")
+    for key in records.untouched("nested"):
+        if meaning(key).pictures:
+            records.replace_column(key, list(map(_largest, records.column(key))), "links")
 
 
 def _largest(value: Any) -> Any:
@@ -57,4 +58,4 @@ def _size(value: dict[str, Any], *names: str) -> float:
     return 0
 
 
-RULE = NoiseRule("links", ("pictures",), pictures)
+RULE = NoiseRule("links", frozenset({"nested"}), pictures)
