@@ -17,6 +17,23 @@ if TYPE_CHECKING:
     from shaping.settings.plan import Plan
     from shaping.tokens import Tokens
 
+if TYPE_CHECKING or sys.version_info >= (3, 12):
+    from functools import cached_property as cached_property  # noqa: PLC0414 (others import it from here)
+else:
+
+    class cached_property:  # noqa: N801 (the name that it has in functools)
+        """The same without the lock of Python 3.11, which takes longer than most properties of a small answer."""
+
+        def __init__(self, work_out: Callable[[Any], Any]) -> None:
+            self.work_out = work_out
+
+        def __get__(self, instance: Any, owner: type | None = None) -> Any:
+            if instance is None:
+                return self
+            found = instance.__dict__[self.work_out.__name__] = self.work_out(instance)
+            return found
+
+
 T = TypeVar("T")
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"

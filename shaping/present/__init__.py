@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -16,7 +15,7 @@ from shaping.cleaning.call import clean_error
 from shaping.present.notices import notice
 from shaping.present.original import Original
 from shaping.present.wrap import tag_of, wire_value, wrap, write
-from shaping.response import CallContext, Facts, Listed, Omission, Shaped, Warned
+from shaping.response import CallContext, Facts, Listed, Omission, Shaped, Warned, cached_property
 from shaping.store.keeper import NOT_KEPT, Originals
 from shaping.tokens import Tokens, counter
 from shaping.values import reads_once, to_plain

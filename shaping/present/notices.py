@@ -254,16 +254,29 @@ def _page_notice(response: Presented) -> str:
 
 def _line(omissions: Iterable[Omission], plan: Plan, most: int = _WHOLE.members) -> str:
     counts: dict[str, int] = {}
-    names: dict[str, dict[str, None]] = {}
+    paths: dict[str, list[str]] = {}
     for omission in omissions:
-        counts[omission.reason] = counts.get(omission.reason, 0) + omission.count
-        known = names.setdefault(omission.reason, {})
-        if len(known) <= most:
-            known.update(dict.fromkeys(_LAST.findall(omission.path)))
-    told = ", ".join(f"{_counted(count, reason)}{_few(list(names[reason]), most)}" for reason, count in counts.items())
+        reason = omission.reason
+        if reason not in counts:
+            counts[reason], paths[reason] = 0, []
+        counts[reason] += omission.count
+        paths[reason].append(omission.path)
+    names = {reason: _last_names(found, most) for reason, found in paths.items()}
+    told = ", ".join(f"{_counted(count, reason)}{_few(names[reason], most)}" for reason, count in counts.items())
     if not plan.redact.off and any(names.values()):
         told = scrub(told)
     return f"left out: {told}"
+
+
+def _last_names(paths: list[str], most: int) -> list[str]:
+    """Return what the first members at some paths are called, so many and one more."""
+    names: dict[str, None] = {}
+    for path in paths:
+        if len(names) > most:
+            break
+        # What is looked for has one dot at the most.
+        names.update(dict.fromkeys(_LAST.findall(path, path.rfind(".", 0, max(path.rfind("."), 0)) + 1)))
+    return list(names)
 
 
 def _counted(count: int, reason: str) -> str:

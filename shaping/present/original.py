@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
@@ -15,7 +15,7 @@ from shaping.paths.grammar import Trail, write_trail
 from shaping.paths.rules import differs, original
 from shaping.present.notices import summarize_columns
 from shaping.redaction import scrub
-from shaping.response import CallContext, Omission, Reason, grouped
+from shaping.response import CallContext, Omission, Reason, cached_property, grouped
 from shaping.settings.plan import Empties
 from shaping.store.expand import price, price_of
 from shaping.store.files import ResultFile, result_file, results_folder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from shaping.encoders.table.cells import BELOW, KEY, bares
 from shaping.encoders.table.derive import is_asked_of_a_record
 from shaping.encoders.table.model import COLUMN, Also, Group, Items, Leaf, Node, Record, Table, Text, Usual, leaves
-from shaping.encoders.table.shorten import SHARED_ROWS, legend, pattern, shortened
+from shaping.encoders.table.shorten import SHARED_ROWS, legend, most_common, pattern, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -180,7 +179,6 @@ _USUAL_ROWS = 8  # from which an exception is told from what is usual
 _MOST_ROWS = 0.75  # of the rows must have the usual cell
 _BRACKETS = 9  # characters around the exceptions of a row, with their share of names
 _USUAL_WORTH = 60  # characters that all of it must save
-_USUAL_LOOK = 16  # cells that mostly tell already
 
 
 class _Candidate(NamedTuple):
@@ -215,19 +213,11 @@ def _usual_candidates(columns: Sequence[tuple[str, Leaf]], count: int) -> Iterat
         # Every other cell takes at least one row.
         if len(leaf.distinct) - 1 > (1 - _MOST_ROWS) * count or "" in leaf.distinct or leaf.float32 or leaf.shared:
             continue
-        cell, times = _most_common(leaf.cells)
+        cell, times = most_common(leaf.cells)
         if _MOST_ROWS * count <= times < count and not is_asked_of_a_record(path, cell):
             others = frozenset(at for at, one in enumerate(leaf.cells) if one != cell)
             gain = (len(cell) + 1) * times - len(others) * (len(path) + 1) - len(cell)
             yield _Candidate(leaf, cell, others, gain)
-
-
-def _most_common(cells: list[str]) -> tuple[str, int]:
-    """Return the most common cell and how often it comes; where the first ones all differ, none is common."""
-    first = cells[:_USUAL_LOOK]
-    if 2 * len(set(first)) > len(first):
-        return first[0], 1
-    return Counter(cells).most_common(1)[0]
 
 
 _ROWS = 8  # from which sections are worth a look

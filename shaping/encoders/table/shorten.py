@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import struct
 from collections import Counter
-from itertools import repeat
 from operator import ne
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +13,7 @@ from shaping.encoders.table.model import Leaf, Legend, Node
 from shaping.encoders.templates import PLACE, Kind, alike
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from shaping.encoders.table.derive import TableContext
 
@@ -106,7 +105,7 @@ def around_cell(around: str, cell: str) -> str:
 
 def _of_times(column: list[str]) -> tuple[str, str]:
     """Return the date, or the month, and the zone that most times have, and nothing where many have others."""
-    date, times = _most(text[:_DAYS] for text in column)
+    date, times = most_common([text[:_DAYS] for text in column])
     if times >= _MOSTLY * len(column) and _DATE.match(date):
         return date, _zone([text for text in column if text.startswith(date)], len(column))
     month = _edges(_MONTH, _beginning(min(column), max(column)))
@@ -119,21 +118,23 @@ def _of_times(column: list[str]) -> tuple[str, str]:
 def _zone(times: list[str], rows: int) -> str:
     """Return the end that most rows have, with or without the fractions of a second."""
     for which in (_ZONE, _OFFSET):
-        zone, count = _most(_endings(which, times))
+        zone, count = most_common(_endings(which, times))
         if count >= _MOSTLY * rows:
             return zone
     return ""
 
 
-def _most(texts: Iterable[str]) -> tuple[str, int]:
-    return Counter(texts).most_common(1)[0]
+def most_common(texts: list[str]) -> tuple[str, int]:
+    """Return the text that more than half of all are, and how often it comes; any where none is so common."""
+    middle = sorted(texts)[len(texts) // 2]
+    return middle, texts.count(middle)
 
 
-def _endings(which: re.Pattern[str], times: list[str]) -> Iterable[str]:
+def _endings(which: re.Pattern[str], times: list[str]) -> list[str]:
     # Most times are written to the second, in UTC.
     if {text[_SECONDS:] for text in times} == {"Z"}:
-        return repeat("Z", len(times))
-    return map(_ending, repeat(which), times)
+        return ["Z"] * len(times)
+    return [_ending(which, text) for text in times]
 
 
 def _edges(which: re.Pattern[str], text: str) -> str:
@@ -234,6 +235,8 @@ def tagged(
     """Return cells with their sentences and with tags for what recurs in the others, and the legend of all of them."""
     left = [cell for at, cell in enumerate(cells) if at not in sentences] if sentences else cells
     often = legend(left, set(left)) if left else []
+    if not (sentences or often):
+        return cells, [*legends]
     new = {context.tag(cell): cell for cell in often if cell not in context.tagged}
     short = [sentences.get(at) or context.tagged.get(cell, cell) for at, cell in enumerate(cells)]
-    return short if sentences or often else cells, [*legends, *([Legend(new)] if new else [])]
+    return short, [*legends, *([Legend(new)] if new else [])]
