@@ -143,10 +143,9 @@ class LineGroup:
         if column < 0:
             keys = [found[0] for key in keys if (found := _PATH.match(key))]  # which matches nothing too
         counts = Counter(keys)
-        least = max(LEAST, len(self._lines) // MOST)
         parts: dict[str | None, list[int]] = defaultdict(list)
         for row, key in zip(self.rows, keys, strict=True):
-            parts[key if counts[key] >= least else None].append(row)
+            parts[key if counts[key] >= LEAST else None].append(row)
         if len(parts) == 1:
             return []
         return [LineGroup(self._lines, self._words, part, self._several) for part in parts.values()]
