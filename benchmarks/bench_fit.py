@@ -15,8 +15,8 @@ import orjson
 
 from shaping.budget.fit import Budget, Fitted, fit_value
 from shaping.paths import select
-from shaping.store import make_ref
 from shaping.store.expand import Expanded, Recalled, expand
+from shaping.store.keeper import make_ref
 from shaping.tokens import counter
 
 SECRET = b"b" * 32

@@ -14,9 +14,9 @@ from shaping.errors import ToolError
 from shaping.paths import compile_fields, parse
 from shaping.paths.grammar import Index, Name, Slice
 from shaping.settings import Overrides
-from shaping.store import Keeper, StoreError, make_ref
-from shaping.store.backends import MemoryStore
+from shaping.store.backends import MemoryStore, StoreError
 from shaping.store.expand import Expanded, Recalled, choose, cursor_at, expand, listed, recall
+from shaping.store.keeper import Keeper, make_ref
 from shaping.store.pages import Page, Position, page
 from shaping.tokens import counter
 

@@ -18,8 +18,8 @@ from shaping.paths import parse, select
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Slice
 from shaping.redaction import redact
 from shaping.settings import Overrides
-from shaping.store import Keeper
 from shaping.store.backends import MemoryStore
+from shaping.store.keeper import Keeper
 
 TTL = 900
 FOLDER = (

@@ -200,7 +200,7 @@ class _Attempt:
                 if after > caller.max_wait:
                     return GiveUp(error, warnings=decision.warnings, updates=decision.updates)
                 self._count(error.code)
-                yield partial(caller.sleep or self._default_sleep(), after)
+                yield partial(caller.sleep or (asyncio.sleep if is_async(caller.call) else time.sleep), after)
                 return ask
             case RefreshCredentials(error=error) if caller.refresh is not None:
                 # New credentials are a change of state, which allows the other codes their retries again.
@@ -223,9 +223,6 @@ class _Attempt:
     def _count(self, code: str) -> None:
         code = registry.canonical(code)
         self.retries[code] = self.retries.get(code, 0) + 1
-
-    def _default_sleep(self) -> Callable[[float], Any]:
-        return asyncio.sleep if is_async(self.caller.call) else time.sleep
 
     def _follow(self, decision: FollowRedirect, redirect: Callable[[str], Any]) -> Decision | Step:
         if decision.command in self.commands or len(self.commands) > MAX_REDIRECTS:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import orjson
+from pydantic.alias_generators import to_snake
 
 from shaping.envelope import Envelope, dialects
 from shaping.envelope.dialects.members import lenient_error
 from shaping.envelope.model import COMMON, SOURCES
-from shaping.errors import EXIT_TABLES, CodeDefinition, ErrorDetail, ExitCode, ExitTable, ToolError, registry
+from shaping.errors import EXIT_TABLES, ErrorDetail, ExitCode, ExitTable, ToolError, registry
 
 Form: TypeAlias = Literal["lean", "flat", "sourced", "invariant", "none", "mcp"]
 
@@ -166,6 +167,11 @@ class DecisionBase:
     warnings: tuple[str, ...] = ()
     updates: tuple[str, ...] = ()  # the warnings that announce an end: change the call in a later session
 
+    @property
+    def action(self) -> str:
+        """The decision in one word: `use_data`, `next_page`, `give_up`."""
+        return to_snake(type(self).__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class UseData(DecisionBase):
@@ -174,14 +180,11 @@ class UseData(DecisionBase):
     data: Any
     complete: bool = True
     cursor: str | None = None
-    action: Literal["use_data"] = field(default="use_data", init=False)
 
 
 @dataclass(frozen=True, slots=True)
 class UseCache(DecisionBase):
     """Nothing has changed: use the data of the last response."""
-
-    action: Literal["use_cache"] = field(default="use_cache", init=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +193,6 @@ class NextPage(DecisionBase):
 
     cursor: str
     data: Any
-    action: Literal["next_page"] = field(default="next_page", init=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +202,6 @@ class Retry(DecisionBase):
     after: float
     attempt: int
     error: ErrorDetail
-    action: Literal["retry"] = field(default="retry", init=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +209,6 @@ class RefreshCredentials(DecisionBase):
     """The token is past its time: refresh it, then repeat the call once."""
 
     error: ErrorDetail
-    action: Literal["refresh_credentials"] = field(default="refresh_credentials", init=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,6 @@ class AcquireCredentials(DecisionBase):
     """The credentials are missing or no good: get new ones; repeating the call is no use before."""
 
     error: ErrorDetail
-    action: Literal["acquire_credentials"] = field(default="acquire_credentials", init=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +225,6 @@ class FollowRedirect(DecisionBase):
     command: str
     permanent: bool
     error: ErrorDetail
-    action: Literal["follow_redirect"] = field(default="follow_redirect", init=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +232,6 @@ class GiveUp(DecisionBase):
     """The call failed, and repeating it as it is will not help."""
 
     error: ErrorDetail
-    action: Literal["give_up"] = field(default="give_up", init=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +239,6 @@ class Malformed(DecisionBase):
     """The response breaks its own contract: do not act on it, report it."""
 
     reason: str
-    action: Literal["malformed"] = field(default="malformed", init=False)
 
 
 Decision: TypeAlias = (
@@ -357,17 +353,13 @@ def _retries(attempts: Attempts, *spellings: str) -> int:
 def _retryable(error: ErrorDetail, code: str, exited: ExitCode | None, state_changing: bool) -> bool:
     """Whether a retry may help: by the response, else by the exit code, else by the registry."""
     known = registry.find(code)
-    if state_changing and error.phase != "validation" and _may_have_acted(known):
+    if state_changing and error.phase != "validation" and (known is None or known.may_leave_traces):
         return False
     if error.retryable is not None:
         return error.retryable
     if exited is not None and exited.name:
         return exited.retryable
     return known is not None and known.retryable
-
-
-def _may_have_acted(known: CodeDefinition | None) -> bool:
-    return known is None or known.may_leave_traces
 
 
 def _wait(error: ErrorDetail, code: str, exited: ExitCode | None) -> float:

@@ -14,9 +14,9 @@ from shaping import errors
 from shaping.commands.output import Capture, Finished, decode, withhold_private
 from shaping.redaction import StreamRedactor
 from shaping.response import Warned
-from shaping.store import Store, StoreError, make_ref
+from shaping.store.backends import Store, StoreError
 from shaping.store.expand import Stream, cursor_at, read_parts, stored_streams
-from shaping.store.keeper import NOT_KEPT, payload
+from shaping.store.keeper import NOT_KEPT, make_ref, payload
 from shaping.store.pages import Position
 
 if TYPE_CHECKING:

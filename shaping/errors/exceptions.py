@@ -175,9 +175,17 @@ def sentence_of(text: str) -> str:
     return _FRAME.sub("", _TRACE.sub("", text)).strip()[:_LONGEST]
 
 
+_NO_WORDS: Mapping[type, str] = {
+    AssertionError: "The tool failed a check of its own.",
+    MemoryError: "The tool ran out of memory.",
+    TimeoutError: "The call did not finish in time.",
+}
+
+
 def kind_of(exc: BaseException) -> str:
     """Return what kind of exception it is and no more."""
-    return f"The tool failed with {type(exc).__name__}."
+    known = (words for kind, words in _NO_WORDS.items() if isinstance(exc, kind))
+    return next(known, f"The tool failed with {type(exc).__name__}.")
 
 
 @describe.register
@@ -188,17 +196,12 @@ def _lookup(exc: LookupError) -> Description:
 
 
 @describe.register
-def _assertion(exc: AssertionError) -> Description:
-    return Description(message_of(exc) if str(exc) else "The tool failed a check of its own.")
-
-
-@describe.register
 def _os(exc: OSError) -> Description:
     answer = http_error(exc)
     if answer is not None:
         return Description(*answer)
     if exc.strerror is None:
-        return Description(str(exc).strip()[:_LONGEST] or _NO_WORDS.get(type(exc).__name__, message_of(exc)))
+        return Description(message_of(exc))
     named = "" if exc.filename is None else f": {_shown(exc.filename)}"
     return Description(f"{exc.strerror}{named}", _ERRNO.get(exc.errno or 0))
 
@@ -240,14 +243,6 @@ def _validation(exc: ValidationError) -> Description:
 def _refused(found: list[dict[str, str]], **more: Any) -> Description:
     # No phase: a tool may check what came back after it acted, and "validation" guarantees that nothing was done.
     return Description(summary(found), "BAD_ARGUMENT", {"details": {"issues": found}, **more})
-
-
-_NO_WORDS = {"TimeoutError": "The call did not finish in time.", "MemoryError": "The tool ran out of memory."}
-
-
-@describe.register
-def _memory(exc: MemoryError) -> Description:
-    return Description(_NO_WORDS["MemoryError"] if not str(exc) else message_of(exc))
 
 
 def _program(cmd: Any) -> str:

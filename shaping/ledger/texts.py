@@ -20,7 +20,8 @@ from shaping.store.backends import Stored, StoreError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from shaping.store import Keeper, Store
+    from shaping.store.backends import Store
+    from shaping.store.keeper import Keeper
 
 
 PREFIX: Final = "c_"  # of a call's ref: `expand` takes none but those of originals, so no model can ask for a call

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from shaping.ledger.prices import Price
     from shaping.settings.plan import Surface
     from shaping.settings.sources import Origin
-    from shaping.store import Store
+    from shaping.store.backends import Store
 
 Key = TypeVar("Key")
 FINDINGS: Final = "drift.json"  # beside the ledger: what `shaping check --traffic` found last

@@ -6,8 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from shaping.settings.files import cache_directory
-from shaping.store.backends import MemoryStore, RedisStore, Store, Stored, StoreError
-from shaping.store.keeper import CursorError, Keeper, make_cursor, make_ref, read_cursor
+from shaping.store.backends import MemoryStore, RedisStore, Store
 from shaping.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -15,17 +14,7 @@ if TYPE_CHECKING:
 
     from shaping.settings import StoreConfig
 
-__all__ = [
-    "CursorError",
-    "Keeper",
-    "Store",
-    "StoreError",
-    "Stored",
-    "make_cursor",
-    "make_ref",
-    "open_store",
-    "read_cursor",
-]
+__all__ = ["Store", "open_store"]
 
 
 def open_store(settings: StoreConfig, *, environ: Mapping[str, str] = os.environ) -> Store:

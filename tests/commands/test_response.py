@@ -14,7 +14,7 @@ from shaping.commands.process import ProcessExit
 from shaping.commands.storage import PART, OutputStore, PartWriter, read_stream, streams_of
 from shaping.errors import ToolError
 from shaping.shaper import Shaper
-from shaping.store import StoreError
+from shaping.store.backends import StoreError
 from shaping.store.expand import Stream
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping import Shaper
-from shaping.store import Keeper, Stored, StoreError
-from shaping.store.backends import MemoryStore, RedisStore
+from shaping.store.backends import MemoryStore, RedisStore, Stored, StoreError
+from shaping.store.keeper import Keeper
 from shaping.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -312,7 +312,7 @@ def test_the_thread_ends_when_there_is_nothing_to_do_and_starts_again(monkeypatc
 
 def test_what_waits_is_written_when_the_process_ends(tmp_path: Path) -> None:
     script = (
-        "import sys\nfrom shaping.store import Keeper\nfrom shaping.store.sqlite import SqliteStore\n"
+        "import sys\nfrom shaping.store.keeper import Keeper\nfrom shaping.store.sqlite import SqliteStore\n"
         "keeper = Keeper(SqliteStore(sys.argv[1], 10**6))\n"
         "for n in range(20): keeper.keep(f'r_{n}', lambda: b'x' * 5000, ttl=60)\n"
     )
@@ -325,7 +325,7 @@ def test_what_waits_is_written_when_the_process_ends(tmp_path: Path) -> None:
 def test_a_forked_child_keeps_on_its_own(tmp_path: Path, run_forking: Callable[..., str]) -> None:
     script = """
 import os, sys
-from shaping.store import Keeper
+from shaping.store.keeper import Keeper
 from shaping.store.sqlite import SqliteStore
 keeper = Keeper(SqliteStore(sys.argv[1], 10**8))
 keeper.keep("r", lambda: b"x", ttl=60)

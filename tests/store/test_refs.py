@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from shaping.store import CursorError, make_cursor, make_ref, read_cursor
+from shaping.store.keeper import CursorError, make_cursor, make_ref, read_cursor
 
 SECRET = b"s" * 32
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shaping.store import StoreError
+from shaping.store.backends import StoreError
 from shaping.store.sqlite import SqliteStore, replace_damaged
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping.settings import StoreConfig
-from shaping.store import Stored, StoreError, open_store
-from shaping.store.backends import MemoryStore, RedisStore, pack, unpack
+from shaping.store import open_store
+from shaping.store.backends import MemoryStore, RedisStore, Stored, StoreError, pack, unpack
 from shaping.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
