@@ -10,26 +10,26 @@ import math
 from contextlib import aclosing
 from hashlib import sha256
 from secrets import compare_digest
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import orjson
+from pydantic import BaseModel, ConfigDict
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from shaping.envelope import Envelope, local_envelope
 from shaping.errors import ToolError, from_exception, nearest
 from shaping.operations.execute import Identity, IdentityResult, resolve_identity
+from shaping.operations.schemas import schema_of
 from shaping.operations.spec import Spec, tool_definition
 from shaping.proxy.http_limits import HostGuard
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Sequence
-
-    from starlette.requests import Request
 
     from shaping.operations.registry import Registry
     from shaping.response import Shaped
@@ -37,16 +37,18 @@ if TYPE_CHECKING:
 log = logging.getLogger("shaping")
 MAX_BODY = 4_194_304
 EXPAND = "/expand"
-_EXPAND_ARGUMENTS = ("ref", "path", "cursor", "sql", "search")
 
 
-class _OperationRequest(NamedTuple):
-    """What a request asks for, and who asks."""
+class Expansion(BaseModel):
+    """What an earlier answer is asked for: a part of it, a page, the rows of a query or the hits of a search."""
 
-    given: Any
-    identity: Identity | None
-    owner: str | None
-    request_id: str | None
+    model_config = ConfigDict(extra="forbid")
+
+    ref: str
+    path: str | None = None
+    cursor: str | None = None
+    sql: str | None = None
+    search: str | None = None
 
 
 class _Routes:
@@ -57,13 +59,11 @@ class _Routes:
         registry: Registry,
         specs: Sequence[Spec],
         identify: Callable[[Request], IdentityResult] | None,
-        dialect: str | None,
         token: str | None,
     ) -> None:
         self._registry = registry
         self._specs = {spec.id: spec for spec in specs}
         self._identify = identify
-        self._dialect = dialect
         self._token = token
 
     async def list(self, _: Request) -> Response:
@@ -74,85 +74,84 @@ class _Routes:
     async def call(self, request: Request) -> Response:
         """Call one operation; a subscription answers with a stream of events."""
         name = request.path_params["id"]
-        # Other users of the machine can reach the port: whatever can change something needs the token.
         spec = self._specs.get(name)
-        if spec is None or spec.state_changing or spec.operation_type == "eval":
-            given = _token(request)
-            if self._token is not None and not compare_digest(given.encode(), self._token.encode()):
-                message = "this operation can change something and needs the token that the server printed"
-                return _json({"error": {"message": message}}, 401, {"WWW-Authenticate": "Bearer"})
-        try:
-            parsed = await self._read(request, name)
-            spec = self._find(name)
-        except ToolError as problem:
-            return self._answer(_error_envelope(name, request, problem))
-        if spec.type == "subscription":
-            stream = self._events(name, parsed)
-            return StreamingResponse(stream, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
-        envelope = await self._registry.execute(name, parsed.given, parsed.identity, request_id=_request_id(request))
-        return self._answer(envelope, name, _etags_held(request), owner=parsed.owner)
-
-    async def expand(self, request: Request) -> Response:
-        """Return data that an earlier answer omitted: a part, a page, the rows of a query or the hits of a search."""
-        try:
-            parsed = await self._read(request, "expand")
-            arguments = _expand_arguments(parsed.given)
-            # In a thread: a query may take two seconds.
-            found = await run_in_threadpool(
-                self._registry.shaper.expand,
-                **arguments,
-                owner=parsed.owner,
-                written=lambda page: self._wire(page).decode(),
-            )
-        except ToolError as problem:
-            return self._answer(_error_envelope("expand", request, problem))
-        headers = {"X-Request-ID": request_id} if (request_id := _request_id(request)) else {}
-        return Response(self._wire(found), 200, headers, media_type="application/json")
-
-    def _find(self, name: str) -> Spec:
-        if name not in self._specs:
+        self._check_token(request, spec)
+        given, identity = await self._read(request, name)
+        if spec is None:
             similar, message = nearest(name, [*self._specs]), f"{name!r} is not served here"
             raise ToolError("OPERATION_NOT_FOUND", message, phase="validation", similar=similar)
-        return self._specs[name]
+        owner = _owner(request, identity)
+        if spec.type == "subscription":
+            stream = self._events(name, given, identity, owner, _request_id(request))
+            return StreamingResponse(stream, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        envelope = await self._registry.execute(name, given, identity, request_id=_request_id(request))
+        return self._answer(envelope, name, _etags_held(request), owner=owner)
 
-    async def _read(self, request: Request, name: str) -> _OperationRequest:
+    async def expand(self, request: Request) -> Response:
+        """Return data that an earlier answer omitted."""
+        given, identity = await self._read(request, "expand")
+        arguments = schema_of(Expansion).read(given).model_dump(exclude_none=True)
+        # In a thread: a query may take two seconds.
+        found = await run_in_threadpool(
+            self._registry.shaper.expand,
+            **arguments,
+            owner=_owner(request, identity),
+            written=lambda page: _dump(page.value).decode(),
+        )
+        headers = {"X-Request-ID": request_id} if (request_id := _request_id(request)) else {}
+        return _json(found.value, headers=headers)
+
+    async def refuse(self, request: Request, problem: Exception) -> Response:
+        """Answer a request that cannot be read or must not be answered."""
+        name, detail = request.path_params.get("id", "expand"), from_exception(problem)
+        return self._answer(local_envelope(None, name, error=detail, request_id=_request_id(request)))
+
+    def _check_token(self, request: Request, spec: Spec | None) -> None:
+        """Raise where a token is missing: other users of the machine can reach the port, too."""
+        if self._token is None or not (spec is None or spec.state_changing or spec.operation_type == "eval"):
+            return
+        if not compare_digest(_token(request).encode(), self._token.encode()):
+            message = "this operation can change something and needs the token that the server printed"
+            raise ToolError("AUTH_REQUIRED", message, phase="validation")
+
+    async def _read(self, request: Request, name: str) -> tuple[Any, Identity | None]:
         """Read a request's body and identify its sender; a sender that cannot be identified is refused."""
         # A browser asks before it sends that kind, also where the body is empty.
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise ToolError("BAD_ARGUMENT", "the body must be sent as application/json", phase="validation", http=415)
         given = await _input(request)
         try:
-            identity = await resolve_identity(self._identify, request)
+            return given, await resolve_identity(self._identify, request)
         except Exception as fault:  # noqa: BLE001  whatever keeps a caller from being known
             error = from_exception(fault)
             log.warning("a caller of %s could not be told: %s", name, error.message)
             raise ToolError.of(error) from None
-        return _OperationRequest(given, identity, _owner(request, identity), _request_id(request))
 
-    async def _events(self, name: str, parsed: _OperationRequest) -> AsyncIterator[bytes]:
-        opened = self._registry.subscribe(name, parsed.given, parsed.identity, request_id=parsed.request_id)
-        async with aclosing(opened) as envelopes:
+    async def _events(
+        self, name: str, given: Any, identity: Identity | None, owner: str | None, request_id: str | None
+    ) -> AsyncIterator[bytes]:
+        async with aclosing(self._registry.subscribe(name, given, identity, request_id=request_id)) as envelopes:
             async for envelope in envelopes:
                 number = envelope.meta.extensions.get("sequence", 0)
                 kind = b"error" if envelope.error else b"message"
-                wire = self._wire(self._shaped(envelope, name, parsed.owner))
+                wire = _dump(self._shaped(envelope, name, owner).value)
                 yield b"id: %d\nevent: %s\ndata: %s\n\n" % (number, kind, wire)
 
     def _answer(
         self, envelope: Envelope[Any], name: str = "", etags: Collection[str] = (), *, owner: str | None = None
     ) -> Response:
-        shaped = self._shaped(envelope, name, owner)
-        headers = _headers(envelope)
-        if envelope.error is None and shaped.etag is not None:
+        shaped, error = self._shaped(envelope, name, owner), envelope.error
+        headers = {"X-Request-ID": envelope.meta.request_id} if envelope.meta.request_id else {}
+        if error is None and shaped.etag is not None:
             headers["ETag"] = f'"{shaped.etag}"'
             if shaped.etag in etags:
                 return Response(status_code=304, headers=headers)
-        return Response(
-            self._wire(shaped),
-            200 if envelope.error is None else envelope.error.http or 500,
-            headers,
-            media_type="application/json",
-        )
+        status = 200 if error is None else error.http or 500
+        if status == 401:
+            headers["WWW-Authenticate"] = "Bearer"
+        if error is not None and error.retry_after is not None:
+            headers["Retry-After"] = str(math.ceil(error.retry_after))
+        return _json(shaped.value, status, headers)
 
     def _shaped(self, envelope: Envelope[Any], name: str, owner: str | None) -> Shaped:
         # Asking for a tag that nothing has makes the answer carry its own; a client may hold several.
@@ -160,19 +159,12 @@ class _Routes:
             envelope.data, tool=name, source=envelope, error=envelope.error, if_none_match="", owner=owner, as_json=True
         )
 
-    def _wire(self, shaped: Shaped) -> bytes:
-        """Write an answer in the dialect that the config or the server names."""
-        if self._dialect is None:
-            return _dump(shaped.value)
-        return _dump(shaped.envelope.render(self._dialect, include=shaped.plan.envelope, debug=shaped.plan.debug))  # type: ignore[arg-type]  # checked by http_app
-
 
 def http_app(
     registry: Registry,
     specs: Sequence[Spec] | None = None,
     *,
     identify: Callable[[Request], IdentityResult] | None = None,
-    dialect: str | None = None,
     hosts: Collection[str] = (),
     token: str | None = None,
 ) -> Starlette:
@@ -181,7 +173,7 @@ def http_app(
     `hosts` are the values of the Host header that are answered besides the server's own address (`*` is any); `token`
     is asked for by operations that can change something.
     """
-    api = _Routes(registry, registry.list() if specs is None else specs, identify, dialect, token)
+    api = _Routes(registry, registry.list() if specs is None else specs, identify, token)
     return Starlette(
         routes=[
             Route("/operations", api.list, methods=["GET"]),
@@ -189,6 +181,7 @@ def http_app(
             Route(EXPAND, api.expand, methods=["POST"]),
         ],
         middleware=[Middleware(HostGuard, hosts=hosts)],
+        exception_handlers={ToolError: api.refuse},
     )
 
 
@@ -210,22 +203,6 @@ async def _input(request: Request) -> Any:
 
 def _bad_argument(message: str) -> ToolError:
     return ToolError("BAD_ARGUMENT", message, phase="validation")
-
-
-def _expand_arguments(given: Any) -> dict[str, Any]:
-    """Read the arguments of an expansion; null is the same as not given."""
-    arguments = {name: value for name, value in given.items() if value is not None} if isinstance(given, dict) else {}
-    problems = [
-        f"{name!r} is not known here; {', '.join(_EXPAND_ARGUMENTS)} are"
-        for name in arguments
-        if name not in _EXPAND_ARGUMENTS
-    ]
-    problems += [f"{name} is not a text" for name, value in arguments.items() if not isinstance(value, str)]
-    if not arguments.get("ref"):
-        problems.append("give an object with the ref of the answer that left something out")
-    if problems:
-        raise _bad_argument("; ".join(problems))
-    return arguments
 
 
 def _description(spec: Spec) -> dict[str, Any]:
@@ -255,17 +232,6 @@ def _etags_held(request: Request) -> list[str]:
     """Read the tags of the answers that the client holds; a weak one is as good as any here."""
     listed = request.headers.get("if-none-match", "").split(",")
     return [tag.strip().removeprefix("W/").strip('"') for tag in listed]
-
-
-def _error_envelope(name: str, request: Request, problem: ToolError) -> Envelope[Any]:
-    return local_envelope(None, name, error=problem.detail, request_id=_request_id(request))
-
-
-def _headers(envelope: Envelope[Any]) -> dict[str, str]:
-    headers = {"X-Request-ID": envelope.meta.request_id} if envelope.meta.request_id else {}
-    if envelope.error is not None and envelope.error.retry_after is not None:
-        headers["Retry-After"] = str(math.ceil(envelope.error.retry_after))
-    return headers
 
 
 def _dump(value: Any) -> bytes:
