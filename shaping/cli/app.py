@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -54,15 +55,9 @@ _REPORTS_FAILURES: Final = frozenset({"run"})  # its codes must not look like th
 class LazyCommands(Mapping[str, Any]):
     """Click commands by name, imported and built when they are looked up."""
 
-    def __init__(self) -> None:
-        self._loaded: dict[str, Any] = {}
-
     def __getitem__(self, name: str) -> Any:
         """Load a command; a name that is not listed is a KeyError."""
-        if name not in self._loaded:
-            COMMANDS[name]
-            self._loaded[name] = _load(name)
-        return self._loaded[name]
+        return _load(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)
@@ -116,6 +111,7 @@ def wants_json(words: Sequence[str]) -> bool:
     return "--json" in words[: words.index("--") if "--" in words else None]
 
 
+@cache
 def _load(name: str) -> Any:
     from shaping.cli.output import with_json_option  # noqa: PLC0415 (envelopes take 120 ms to import; --help prints none)
 

@@ -63,8 +63,11 @@ def bench(
             answer = _fields(add_up([fields_of(payload.data, tokenizer) for payload in payloads]), top)
         else:
             shaper = Shaper(config, watch=False)
-            check_profiles(profile or (), shaper.loaded_config.profiles)
-            setup = Setup(shaper, tuple(profile or _in_order(shaper.loaded_config.profiles)), tokenizer, tool, client)
+            known = shaper.loaded_config.profiles
+            check_profiles(profile or (), known)
+            # Minimal and standard first, debug last.
+            every = sorted(known, key=lambda name: (name == "debug", name != "minimal", name != "standard"))
+            setup = Setup(shaper, tuple(profile or every), tokenizer, tool, client)
             answer = _compared(list(_compare(payloads, setup)), tokenizer)
     answer.print(as_json=program)
 
@@ -76,11 +79,6 @@ def _counting(*, failed: int) -> Iterator[None]:
         yield
     except (UnknownTokenizerError, CountingError) as problem:
         raise stopped(str(problem), 2 if isinstance(problem, UnknownTokenizerError) else failed) from None
-
-
-def _in_order(profiles: Sequence[str]) -> list[str]:
-    """Sort profiles: minimal, standard, those of the user, debug last."""
-    return sorted(profiles, key=lambda name: (name == "debug", name != "minimal", name != "standard"))
 
 
 def _compare(payloads: Sequence[Payload], setup: Setup) -> Iterator[Comparison]:

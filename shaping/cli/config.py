@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -15,7 +14,7 @@ from shaping.cli.output import CONFIG, Answer, columns, quiet, reading_progress,
 from shaping.ledger import LedgerDatabase
 from shaping.page.data import own_choices, plain, readable, sources
 from shaping.response import counted, did_you_mean, nearest
-from shaping.settings import LoadedConfig, ResolvedChoice, bundled, load
+from shaping.settings import LoadedConfig, ResolvedChoice, Surface, bundled, load
 from shaping.settings.check import contract_problems
 from shaping.settings.context import checked_environment, environment_profile
 from shaping.settings.files import allow as record, config_places, find, forget, is_in_tree, ledger_path, refuse_links
@@ -52,14 +51,6 @@ DIRECTORY = typer.Argument(help="Where to write; without it, here.", show_defaul
 _VARIABLES: Final = ("SHAPING_DEBUG", "SCALPEL_MCP_INFO", "SHAPING_PROFILE")  # the strongest first
 _ALL_TIME: Final = 1e12  # seconds
 _WIDE: Final = 40  # characters of a value beside which its source still stands
-
-
-class ToolSurface(StrEnum):
-    """Where a tool meets shaping."""
-
-    python = "python"
-    mcp = "mcp"
-    command = "command"
 
 
 def allow(path: Annotated[Path | None, ALLOWED] = None, *, take_back: Annotated[bool, FORGET] = False) -> Answer:
@@ -197,17 +188,17 @@ def explain(
     tool: Annotated[str, TOOL],
     profile: Annotated[str | None, PROFILE] = None,
     config: Annotated[Path | None, CONFIG] = None,
-    surface: Annotated[ToolSurface, SURFACE] = ToolSurface.python,
+    surface: Annotated[Surface, SURFACE] = "python",
     tier: Annotated[str | None, TIER] = None,
     everything: Annotated[bool, ALL] = False,
 ) -> Answer:
     """Show the settings that apply to a tool, and which file, line or profile each comes from."""
     found = load(config)
     chosen = profile or environment_profile(checked_environment(os.environ, found.profiles))
-    choices = found.explain(tool, profile=chosen, tier=tier, surface=surface.value)
+    choices = found.explain(tool, profile=chosen, tier=tier, surface=surface)
     if profile is None and chosen is not None:
         choices = [_by_environment(choice) if choice.name == "profile" else choice for choice in choices]
-    own = {choice.name for choice in own_choices(choices, found, surface.value)}
+    own = {choice.name for choice in own_choices(choices, found, surface)}
     leaves_out = {choice.name for choice in choices if choice.name in _LEAVES_OUT and choice.value}
     enabled = next(choice.value for choice in choices if choice.name == "enabled")
     # What a tool that is not enabled goes without follows from that, and no line says it.
@@ -299,7 +290,8 @@ def profiles(*, config: Annotated[Path | None, CONFIG] = None) -> Answer:
     """List the profiles: what each is for, what it extends, and which file defines it."""
     found = load(config)
     listed = list(_listed(found))
-    lines = columns([(one["name"], f"{one['description'] or _lineage(one)}  ({one['source']})") for one in listed])
+    told = [one["description"] or "extends " + ", ".join(one["extends"]) for one in listed]
+    lines = columns([(one["name"], f"{said}  ({one['source']})") for one, said in zip(listed, told, strict=True)])
     state = "on" if found.config.presets else 'off; "presets": true in a config switches them on'
     lines.append(f"\nRules for well-known servers ({state}):")
     for document in server_presets():
@@ -321,7 +313,3 @@ def _listed(found: LoadedConfig) -> Iterator[dict[str, Any]]:
             "extends": list(known.lineage(name)[1:]),
             "source": "bundled" if is_bundled(section) else place,
         }
-
-
-def _lineage(profile: dict[str, Any]) -> str:
-    return f"extends {', '.join(profile['extends'])}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Literal
 
 import orjson
 import typer
@@ -15,7 +15,6 @@ from shaping.clients.files import UnusableFileError
 from shaping.clients.hooks import CLIENTS, HOOK_EDIT, file_of, install, installed_files, socket_directory, uninstall
 from shaping.clients.hooks.resident import main as serve
 
-ACTIONS: Final = ("install", "uninstall", "status", "serve")
 ACTION = typer.Argument(
     metavar="ACTION", help="install, uninstall, status, or serve: the resident process, which hooks start themselves."
 )
@@ -24,7 +23,7 @@ PROJECT = typer.Option("--project", help="For this working directory alone, in t
 
 
 def hook(
-    action: Annotated[str, ACTION],
+    action: Annotated[Literal["install", "uninstall", "status", "serve"], ACTION],
     client: Annotated[str | None, CLIENT] = None,
     *,
     project: Annotated[bool, PROJECT] = False,
@@ -50,8 +49,6 @@ def hook(
 
 def _check(action: str, client: str | None) -> None:
     need_posix("shaping hook")
-    if action not in ACTIONS:
-        raise stopped(f"there is no action {action!r}; there are {', '.join(ACTIONS)}")
     if client is None and action not in {"status", "serve"}:
         raise stopped(f"say for which client: {', '.join(CLIENTS)}")
     if client is not None and client not in CLIENTS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.util import find_spec
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from secrets import token_urlsafe
 from typing import Annotated, Any, Literal
@@ -78,7 +79,8 @@ def serve(
     record: Annotated[Path | None, RECORD] = None,
 ) -> Answer | None:
     """Serve an HTTP API as MCP tools, and shape what they return to the model."""
-    _need_extras()
+    if not all(map(find_spec, ("fastmcp", "httpx", "starlette"))):
+        raise stopped('serving needs two extras: pip install "shaping[mcp,http]"', code="DEPENDENCY_UNAVAILABLE")
     if not openapi and not scan:
         raise stopped("give --openapi or --scan: there is nothing to serve")
     address = http if api is None else api
@@ -96,17 +98,6 @@ def serve(
     else:
         _serve_mcp(registry, specs, place, typed=typed, recorder=recorder)
     return None
-
-
-def _need_extras() -> None:
-    try:
-        import fastmcp  # noqa: F401, PLC0415 (an extra)
-        import httpx  # noqa: F401, PLC0415 (an extra)
-        import starlette  # noqa: F401, PLC0415 (an extra)
-    except ImportError:
-        raise stopped(
-            'serving needs two extras: pip install "shaping[mcp,http]"', code="DEPENDENCY_UNAVAILABLE"
-        ) from None
 
 
 def _registry(config: Path | None, *, allow_eval: bool, recorder: Recorder | None) -> Registry:

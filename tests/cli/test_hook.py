@@ -58,7 +58,7 @@ def test_a_project_has_its_own(shaping: Any, tmp_path: Path) -> None:
     [
         (["install", "claude-cod"], "did you mean 'claude-code'?"),
         (["install"], "say for which client"),
-        (["instal", "claude-code"], "there is no action 'instal'"),
+        (["instal", "claude-code"], "'instal' is not one of 'install'"),
         (["install", "kilo", "--project"], "hooks of kilo are the user's"),
     ],
 )
