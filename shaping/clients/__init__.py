@@ -104,6 +104,13 @@ def texts_in(result: Mapping[str, Any]) -> Iterator[str]:
             yield text
 
 
+def joined_texts(content: Any) -> str:
+    """Return the texts of a message's content, which is one text, one block or several."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(texts_in({"content": content if isinstance(content, list) else [content]}))
+
+
 def load(payload: bytes) -> tuple[KnownClient, ...]:
     """Read the entries of a clients file."""
     entries: list[dict[str, Any]] = orjson.loads(payload)["clients"]

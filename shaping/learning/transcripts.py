@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.clients import joined_texts
 from shaping.commands import tool_name
 from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, Usage, missing, seconds, used_values
 from shaping.tokens.counters import careful
@@ -98,7 +99,7 @@ def read_claude(path: Path) -> Iterator[Transcript]:
                 found.call(block["id"], time, *_named(block["name"]), block.get("input"))
             elif kind == "tool_result":
                 failed = block.get("is_error") is True
-                found.result(block["tool_use_id"], _joined(block.get("content")), failed=failed)
+                found.result(block["tool_use_id"], joined_texts(block.get("content")), failed=failed)
     yield found.transcript()
 
 
@@ -111,14 +112,14 @@ def read_codex(path: Path) -> Iterator[Transcript]:
             continue
         time, kind = _time(line), item.get("type", "")
         if kind == "message" and item.get("role") in {"user", "assistant"}:
-            found.text(time, _joined(item.get("content")), own=item["role"] == "assistant")
+            found.text(time, joined_texts(item.get("content")), own=item["role"] == "assistant")
         elif kind in {"function_call", "custom_tool_call", "local_shell_call"}:
             name, space = str(item.get("name", kind.removesuffix("_call"))), str(item.get("namespace") or "")
             arguments = item.get("arguments", item.get("input", item.get("action")))
             server, tool = _named(f"{space}__{name}" if space else name)
             found.call(str(item.get("call_id")), time, server, tool, _parsed(arguments))
         elif kind in {"function_call_output", "custom_tool_call_output", "local_shell_call_output"}:
-            text = _joined(item.get("output")).removeprefix("\n")
+            text = joined_texts(item.get("output")).removeprefix("\n")
             found.result(str(item.get("call_id")), _CODEX_HEAD.sub("", text, count=1).removeprefix("\n"))
     yield found.transcript()
 
@@ -130,7 +131,7 @@ def read_gemini(path: Path) -> Iterator[Transcript]:
     for line in whole.get("messages", ()) if isinstance(whole, dict) else _lines(path):
         time, kind, content = _time(line), line.get("type"), line.get("content")
         if kind in {"user", "gemini"}:
-            found.text(time, _joined(content), own=kind == "gemini")
+            found.text(time, joined_texts(content), own=kind == "gemini")
         for call in line.get("toolCalls") or ():
             shown = _GEMINI_SERVER.fullmatch(call.get("displayName") or "")
             server, tool = (shown["server"], shown["tool"]) if shown else ("", call["name"])
@@ -223,13 +224,6 @@ def _named(name: str) -> tuple[str, str]:
 
 def _identifier(server: str) -> str:
     return re.sub(r"[^a-zA-Z0-9_-]", "_", server)
-
-
-def _joined(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    blocks = content if isinstance(content, list) else [content]
-    return "\n".join(str(block["text"]) for block in blocks if isinstance(block, dict) and "text" in block)
 
 
 def _parsed(text: Any) -> Any:

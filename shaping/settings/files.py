@@ -80,6 +80,11 @@ def _is_of_another_user(place: Path, directory: Path) -> bool:
         return False
 
 
+def profile_files(config: Path) -> list[Path]:
+    """List the files of the `profiles` directory beside a config."""
+    return sorted((config.parent / "profiles").glob("*.json"))
+
+
 def is_in_tree(path: Path, config: str | os.PathLike[str] | None, *, environ: Mapping[str, str]) -> bool:
     """Return whether a config was found in the working tree: not given by name, and not the user's own."""
     return config is None and not environ.get(VARIABLE) and path.parent != user_directory(environ)
@@ -312,7 +317,7 @@ def _write(allowed: Allowed, environ: Mapping[str, str]) -> None:
 def content_hash(config: Path) -> str:
     """Hash a config and the files of its `profiles` directory."""
     digest = hashlib.sha256()
-    for file in (config, *sorted((config.parent / "profiles").glob("*.json"))):
+    for file in (config, *profile_files(config)):
         try:
             size = file.stat().st_size
             # A link in a working tree may lead to a device, or to a file of any size.

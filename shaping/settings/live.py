@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from shaping.settings.files import allowed_file, config_places, is_allowed, is_present
+from shaping.settings.files import allowed_file, config_places, is_allowed, is_present, profile_files
 from shaping.settings.jsonc import (
     AN_OBJECT,
     END_OF_FILE,
@@ -162,7 +162,7 @@ class LiveConfig:
         if alone and any(map(_may_hide, error.problems)):
             return True
         found = [place for place in (next(filter(is_present, places), None), own) if place is not None]
-        together = [[place, *_profiles_beside(place)] for place in found]
+        together = [[place, *profile_files(place)] for place in found]
         if str(own) in wrong:  # then neither of them is used
             wrong.update(map(str, found))
         looked = [file for files in together if wrong & {*map(str, files)} for file in files]
@@ -230,7 +230,9 @@ class LiveConfig:
 
     def _signature(self) -> Signature:
         """Describe every file that counts so that any edit, rename or step back in time makes a difference."""
-        files = [file for place in self._places() for file in (place, *_profiles_beside(place))]
+        files = [
+            file for place in self._places() for file in (place, *(profile_files(place) if place.is_file() else ()))
+        ]
         if files:
             files.append(allowed_file(self._environ))
         return tuple(entry for file in files if (entry := _stat(file)) is not None)
@@ -263,11 +265,6 @@ def _mentions_protection(raw: bytes) -> bool:
     if any(word.encode() in plain for word in _PROTECTING):
         return True
     return any(suggestion_for(key.decode(), _PROTECTING, least=_LIKE) for key in {*_KEY.findall(plain)})
-
-
-def _profiles_beside(place: Path) -> list[Path]:
-    directory = place.parent / "profiles"
-    return sorted(directory.glob("*.json")) if place.is_file() and directory.is_dir() else []
 
 
 def _stat(file: Path) -> tuple[str, int, int, int, int] | None:

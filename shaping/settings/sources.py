@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from shaping.settings.files import bundled_path, find, is_allowed, is_in_tree
+from shaping.settings.files import bundled_path, find, is_allowed, is_in_tree, profile_files
 from shaping.settings.jsonc import (
     ConfigDocument,
     ConfigError,
@@ -138,8 +138,7 @@ def collect_profiles(configs: Sequence[ConfigDocument], profile_files: Iterable[
 
 def read_profile_files(config: Path, problems: list[ConfigProblem]) -> Iterator[ConfigDocument]:
     """Read the files of a config's `profiles` directory; a file that cannot be read is added to the problems."""
-    directory = config.parent / "profiles"
-    for path in sorted(directory.glob("*.json")):
+    for path in profile_files(config):
         try:
             yield read_file(path)
         except ConfigError as error:
@@ -172,16 +171,8 @@ def server_presets() -> tuple[ConfigDocument, ...]:
 def presets_for_server(tool: str) -> tuple[ConfigDocument, ...]:
     """Return the presets for the server of a tool, by the server's own name."""
     server, slash, _ = tool.rpartition("/")
-    name = server.casefold()
-    return tuple(
-        document
-        for document in (server_presets() if slash else ())
-        if any(fnmatchcase(name, str(pattern)) for pattern in _listed(document.data.get("servers")))
-    )
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    named: Any = ((document, document.data["servers"]) for document in (server_presets() if slash else ()))
+    return tuple(document for document, names in named if any(fnmatchcase(server.casefold(), name) for name in names))
 
 
 @cache
@@ -243,16 +234,9 @@ def read_sources(config: Given, *, cwd: Path, environ: Mapping[str, str]) -> Sou
             for count, most, what in counts:
                 if in_tree is not None and count > most and not is_allowed(path, environ):
                     raise _too_large(path, f"{count:,} {what}, at most {most:,}")
-    profile_files = tuple(document for document in profile_documents if is_profile(document))
-    unrelated_files = tuple(document for document in profile_documents if not is_profile(document))
-    return Sources(
-        tuple(layers),
-        profile_files,
-        unrelated_files,
-        collect_profiles(layers, profile_files),
-        tuple(unreadable),
-        in_tree,
-    )
+    profiles = tuple(document for document in profile_documents if is_profile(document))
+    others = tuple(document for document in profile_documents if document not in profiles)
+    return Sources(tuple(layers), profiles, others, collect_profiles(layers, profiles), tuple(unreadable), in_tree)
 
 
 def _too_large(path: Path, sizes: str) -> ConfigError:
@@ -263,7 +247,7 @@ def _too_large(path: Path, sizes: str) -> ConfigError:
 
 def _bytes_of(config: Path) -> int:
     total = 0
-    for file in (config, *(config.parent / "profiles").glob("*.json")):
+    for file in (config, *profile_files(config)):
         with suppress(OSError):  # reading the file reports what is wrong with it
             total += file.stat().st_size
     return total

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from shaping.clients import joined_texts
+
 # Whoever reads a file may want to edit it, and then needs its text to the letter.
 _FILE_READERS: Final = frozenset(
     "cat head tail sed less more nl tac bat batcat xxd od hexdump strings type Get-Content".split()  # noqa: SIM905 (one line of names is easier to read)
@@ -143,7 +145,7 @@ def _claude_code(payload: Mapping[str, Any]) -> HookedResult | None:
     def shown(line: Any) -> str | None:
         content = line["message"]["content"]
         ours = (block for block in content if isinstance(block, dict) and block.get("tool_use_id") == call_id)
-        return next((_joined(block.get("content")) for block in ours), None)
+        return next((joined_texts(block.get("content")) for block in ours), None)
 
     return HookedResult(
         argv,
@@ -226,12 +228,6 @@ def _argv(tool: Any, given: Any) -> tuple[str, ...] | None:
 
 def _is_text(text: Any) -> bool:
     return isinstance(text, str) and bool(text.strip())
-
-
-def _joined(content: Any) -> str:
-    if isinstance(content, list):
-        return "\n".join(str(block.get("text", "")) for block in content if isinstance(block, dict))
-    return str(content or "")
 
 
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], HookedResult | None]]] = {
