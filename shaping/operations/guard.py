@@ -11,6 +11,7 @@ import logging
 import re
 import unicodedata
 import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -27,28 +28,9 @@ MAX_CODE_BYTES = 65_536
 MAX_PAYLOAD_BYTES = 4_194_304
 MAX_DEPTH = 64
 
-# Words with no ordinary use in an evaluated snippet. They are looked for first because they need no parser.
-KEYWORDS: dict[Language, tuple[str, ...]] = {
-    "python": (
-        r"\b__import__\b",
-        r"\b__subclasses__\b",
-        r"\b__globals__\b",
-        r"\b__builtins__\b",
-        r"\bos\s*\.\s*system\b",
-        r"\bsubprocess\b",
-        r"\bctypes\b",
-        r"\bpty\s*\.\s*spawn\b",
-    ),
-    "javascript": (
-        r"\bchild_process\b",
-        r"__proto__",
-        r"\bprocess\s*\.\s*(?:exit|kill|abort|binding|dlopen|mainModule)\b",
-        r"(?<![\w$.])require\s*\(",
-        r"(?<![\w$])Function\s*\(",
-        r"(?<![\w$.])eval\s*\(",
-        r"(?<![\w$.])importScripts\s*\(",
-    ),
-}
+# By language: `keywords` have no ordinary use in an evaluated snippet, and are looked for first because that needs no
+# parser; `names` run text as code, open files, or hand out namespaces in which anything can be looked up.
+WORDS = orjson.loads(Path(__file__).with_name("guard.json").read_bytes())
 log = logging.getLogger("shaping")
 
 
@@ -128,7 +110,7 @@ def _check_code(code: str, language: Language | None, digest: str) -> None:
         raise _blocked("EVAL_BLOCKED_CONSTRUCT", f"code of more than {MAX_CODE_BYTES} bytes", digest)
     # Python reads identifiers in this normal form, so a keyword in full-width letters is the keyword.
     plain = unicodedata.normalize("NFKC", code)
-    for pattern in KEYWORDS[language]:
+    for pattern in WORDS[language]["keywords"]:
         if found := re.search(pattern, plain):
             raise _blocked("EVAL_BLOCKED_KEYWORD", re.sub(r"\s+", "", found.group()), digest)
     find = find_python_construct if language == "python" else find_construct
@@ -145,33 +127,13 @@ def _blocked(code: str, construct: str, digest: str) -> ToolError:
     )
 
 
-# Names that run text as code, open files, or hand out namespaces in which anything can be looked up.
-NAMES = frozenset(
-    {"exec", "eval", "compile", "breakpoint", "globals", "locals", "vars", "exit", "quit", "help", "open"}
-    | {"getattr", "setattr", "delattr", "attrgetter", "methodcaller", "import_module", "make_dataclass"}
-)
-MODULES = frozenset(
-    {"os", "sys", "subprocess", "ctypes", "cffi", "socket", "socketserver", "shutil", "pty", "signal", "posix", "nt"}
-    | {"multiprocessing", "threading", "concurrent", "asyncio", "importlib", "imp", "builtins", "runpy", "code"}
-    | {"codeop", "pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle", "joblib", "inspect", "gc", "tempfile"}
-    | {"pathlib", "glob", "io", "fileinput", "fcntl", "resource", "mmap", "webbrowser", "http", "urllib", "urllib3"}
-    | {"requests", "httpx", "aiohttp", "ftplib", "smtplib", "telnetlib", "paramiko", "pexpect", "site", "sysconfig"}
-    | {"pkgutil", "zipimport", "linecache", "trace", "pdb", "bdb", "cProfile", "profile", "timeit", "faulthandler"}
-    | {"atexit", "dis", "operator", "distutils", "setuptools", "pip", "venv", "ensurepip", "sqlite3", "winreg"}
-    | {"msvcrt", "sched", "select", "selectors", "ssl", "types", "opcode", "symtable", "doctest", "unittest"}
-    | {"logging", "antigravity", "test", "this", "turtle", "turtledemo", "lib2to3", "wsgiref", "mailbox", "dbm"}
-    | {"jsonpickle", "pydoc", "tkinter", "idlelib", "xmlrpc", "imaplib", "poplib", "nntplib", "zipfile", "tarfile"}
-)
+NAMES, MODULES = frozenset(WORDS["python"]["names"]), frozenset(WORDS["python"]["modules"])
 # Modules that a host may have put within reach, or that other modules carry as attributes (`random._os`).
-CARRIED = frozenset({"os", "sys", "subprocess", "ctypes", "builtins", "importlib", "posix", "nt", "shutil", "pty"})
+CARRIED = frozenset(WORDS["python"]["carried"])
 # Frames, code objects and classes of everything; programs; and what runs text or writes files.
-ATTRIBUTES = re.compile(
-    r"(?:gi|cr|ag|tb|f|co|func)_\w+|mro|_exit|system|popen|Popen|(?:spawn|exec)[lv]\w{0,2}|posix_spawn|fork\w*|killpg"
-    r"|check_(?:call|output)|create_subprocess_\w+|eval|exec|open|format_map|vformat|get_field|unlink|rmtree|rmdir"
-    r"|write_(?:text|bytes)|(?:read|to)_pickle|unsafe_load|CDLL|dlopen|LoadLibrary|load_library|FileHandler|make_dataclass|attrgetter"
-)
+ATTRIBUTES = re.compile(WORDS["python"]["attributes"])
 DUNDER = re.compile(r"__\w+__")
-HARMLESS = frozenset({"__name__", "__doc__", "__version__", "__init__", "__main__", "__file__", "__all__", "__slots__"})
+HARMLESS = frozenset(WORDS["python"]["harmless"])
 
 
 def find_python_construct(code: str) -> str | None:

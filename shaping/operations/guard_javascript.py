@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import orjson
 
 from shaping.errors import ToolError
 
@@ -12,33 +15,14 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-NAMES = frozenset(
-    {"eval", "Function", "require", "importScripts", "Deno", "Bun", "Reflect", "execScript", "WebAssembly", "Worker"}
-    | {"SharedWorker", "atob", "unescape"}
-)
-PROPERTIES = frozenset(
-    {"constructor", "__proto__", "eval", "Function", "require", "mainModule", "binding", "_linkedBinding", "dlopen"}
-    | {"_load", "getBuiltinModule", "child_process", "execSync", "execFile", "execFileSync", "spawnSync"}
-    | {"importScripts", "callee", "caller", "fromCharCode", "fromCodePoint", "prepareStackTrace"}
-    | {"__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__"}
-    | {"getOwnPropertyDescriptor", "getOwnPropertyDescriptors"}
-)
+_WORDS = orjson.loads(Path(__file__).with_name("guard.json").read_bytes())["javascript"]
+NAMES, PROPERTIES, WINDOWS = (frozenset(_WORDS[kind]) for kind in ("names", "properties", "windows"))
 # Texts that no ordinary snippet has: whatever is given one may look the member up.
-BLOCKED_TEXTS = frozenset({"constructor", "__proto__", "child_process", "mainModule"})
-WINDOWS = frozenset({"globalThis", "window", "global", "self", "top", "parent", "frames", "defaultView", "this"})
+BLOCKED_TEXTS = frozenset(_WORDS["texts"])
 # What a snippet may ask of `process`; everything else there ends it, changes it, or loads native code.
-PROCESS_FACTS = frozenset(
-    {"platform", "version", "versions", "arch", "uptime", "memoryUsage", "cpuUsage", "pid", "title", "hrtime"}
-    | {"release", "type"}
-)
-TIMERS = frozenset({"setTimeout", "setInterval", "setImmediate"})
+PROCESS_FACTS = frozenset(_WORDS["process_facts"])
+TIMERS = frozenset(_WORDS["timers"])
 TEXTS = frozenset({"string", "template_string", "binary_expression"})
-STATEMENTS = {
-    "import": "dynamic import",
-    "import_statement": "import",
-    "meta_property": "import.meta",
-    "with_statement": "with",
-}
 MAX_DEPTH = 300
 NUMBERED_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]+)\})")
 
@@ -121,7 +105,7 @@ def _judge(node: Node) -> str | None:
             text = _text(node)
             return f"text {text}" if text in BLOCKED_TEXTS else None
         case statement:
-            return STATEMENTS.get(statement) if node.is_named else None
+            return _WORDS["statements"].get(statement) if node.is_named else None
 
 
 def _judge_name(node: Node) -> str | None:
