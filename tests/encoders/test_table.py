@@ -147,6 +147,15 @@ def test_a_list_of_one_record_is_opened_where_it_holds_records() -> None:
     assert encode(value) == "runs[only]:\n tool: x\n results[2]:\n id\n 1\n 2"
 
 
+def test_a_short_end_is_a_template_where_what_it_follows_is_long() -> None:
+    rows: list[Any] = [
+        {"url": f"https://api.x.dev/runs/{n}7", "jobs": f"https://api.x.dev/runs/{n}7/jobs"} for n in range(9)
+    ]
+    text = encode(rows)
+    assert " jobs={url}/jobs" in text.split("\n")
+    assert decode(text) == rows
+
+
 def test_a_list_of_one_value_in_every_row_is_that_value() -> None:
     rows: list[Any] = [
         {"id": f"13454346528{n}", "text": f"post {n}", "edits": [f"13454346528{n}"], "tags": [n]} for n in range(9)

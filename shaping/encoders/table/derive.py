@@ -199,6 +199,7 @@ def _identifier(records: Records) -> str | None:
 
 _WORTH = 24  # characters that a template must save beyond its own
 _LITERAL = 8  # characters without which a template is no shorter to read than what it says
+_LONG_SOURCE = 16  # characters of a source, from which any template is shorter
 _SHORT = 4  # characters from which one column found in another is no coincidence in two rows
 _TEXTS = frozenset({str, int})
 _SOURCES = _TEXTS | {Missing}
@@ -278,15 +279,15 @@ def _template(target: list[str | None], sources: Mapping[str, list[Any]], prefix
             if str(texts[last]).join(parts) != other:
                 continue
             made = [None if text is None else text.join(parts) for text in texts]
-            if made == target and (written := _written(parts, path)):
+            if made == target and (written := _written(parts, path, len(known))):
                 return written
     return None
 
 
-def _written(parts: list[str], path: str) -> str | None:
-    """Return a template as text, unless it could be misread or says little; links and the like do not."""
+def _written(parts: list[str], path: str, size: int) -> str | None:
+    """Return a template with a source of this size, unless it could be misread or says little, as links do not."""
     literal = "".join(parts)
-    if len(literal) < _LITERAL or not _SEPARATOR.search(literal) or any(map(_ODD_LITERAL.search, parts)):
+    if (len(literal) < _LITERAL and size < _LONG_SOURCE) or not _SEPARATOR.search(literal) or any(map(_ODD_LITERAL.search, parts)):
         return None
     text = f"{{{path}}}".join(parts)
     return None if text[0] in ' "' or text[-1] in ' "' else text
