@@ -19,7 +19,10 @@ _TIMES = "|".join(
 )
 # Thousandths after a comma are a member of their own, which in a row of cells is written as it stands here.
 _TIME = rf"\[?(?P<time>{_TIMES})(?:,(?P<ms>\d{{3}}))?\]?"
-_SYSLOG = rf"{_TIME} (?!{_LEVELS} )(?P<host>[\w.-]+) (?P<process>[^\s:\[]+)(?:\[(?P<pid>\d+)\])?: (?P<message>.*)"
+_SYSLOG, _SYSLOG_OTHERS = (
+    rf"{_TIME} (?!{_LEVELS} )(?P<host>[\w.-]+) {process}(?P<message>.*)"
+    for process in (r"(?P<process>[^\s:\[]+)(?:\[(?P<pid>\d+)\])?: ", r"(?:(?P<process>[^:]{1,60}): )?")
+)
 _ACCESS = (
     r'(?P<client>[\w.:-]+) (?P<ident>\S+) (?P<user>\S+) \[(?P<time>[^\]]+)\] "(?P<request>[^"]*)"'
     r' (?P<status>\d{3}) (?P<size>\d+|-)(?: "(?P<referrer>[^"]*)" "(?P<agent>[^"]*)")?'
@@ -43,6 +46,8 @@ _FORMS = tuple(
         rf"{_LEVEL}:(?P<logger>[\w.-]+):(?P<message>.*)",
     )
 )
+# A line among them that has a time but is written otherwise is a record too.
+_SYSLOG_OTHER, _OTHER = re.compile(_SYSLOG_OTHERS), _FORMS[-2]
 _LEAST, _MOST = 8, 0.5  # lines that begin so, and the part of all lines that may follow from the one before
 
 
@@ -54,8 +59,9 @@ def parse_log(text: str) -> list[dict[str, Any]] | None:
         return None
     found: list[dict[str, Any]] = []
     lines = text.strip("\n").split("\n")
+    other = _SYSLOG_OTHER if form is _FORMS[0] else _OTHER
     for line in lines:
-        match = form.fullmatch(line.rstrip("\r"))
+        match = form.fullmatch(line.rstrip("\r")) or other.fullmatch(line.rstrip("\r"))
         if match is not None:
             found.append({name: number(said.rstrip()) for name, said in match.groupdict().items() if said is not None})
         elif "message" in found[-1]:

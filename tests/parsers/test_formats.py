@@ -314,6 +314,27 @@ def test_a_column_without_cells_is_one_of_its_own() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("log", "line", "record"),
+    [
+        (
+            SYSLOG,
+            "Oct 11 10:01:00 box syslogd 1.4.1: restart.",
+            {"host": "box", "process": "syslogd 1.4.1", "message": "restart."},
+        ),
+        (SYSLOG, "Oct 11 10:01:00 box --- again ---", {"host": "box", "message": "--- again ---"}),
+        (PYLOG, "2026-10-11 10:01:00 a line of another program", {"message": "a line of another program"}),
+    ],
+)
+def test_each_line_of_a_log_that_has_a_time_is_a_record(log: str, line: str, record: dict[str, str]) -> None:
+    parsed = parse(f"{log}{line}\n{log}")
+    assert parsed is not None
+    assert parsed.format == "log"
+    assert len(parsed.value) == 2 * log.count("\n") + 1
+    found = parsed.value[log.count("\n")]
+    assert {name: value for name, value in found.items() if name != "time"} == record
+
+
 def test_an_access_log_is_no_list_of_matches() -> None:
     line = '19.2.1.{0} - - [14/May/2024:06:25:2{0} +0000] "GET /app.js HTTP/1.1" 304 33 "-" "Mozilla"'
     parsed = parse("\n".join(line.format(n) for n in range(9)))
