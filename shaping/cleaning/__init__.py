@@ -16,7 +16,7 @@ from shaping.parsers.pairs import read_record
 from shaping.paths import FieldPlan, deep_path
 from shaping.paths.rules import after, fits_key, rule
 from shaping.paths.selection import misses
-from shaping.redaction import redact, scrub
+from shaping.redaction import KeyRests, redact, scrub
 from shaping.response import NOTHING, CallContext, Json, Omission, StepNotes, Warned, counted
 from shaping.values import open_carefully, plain_json, to_plain
 from shaping.values.opening import OneShotError
@@ -39,6 +39,8 @@ QUIET = 320
 # Bytes of a notice with its ref, generously: what does not save more than the notice costs is not left out.
 NOTICE_BYTES = 160
 WITHHELD = "[withheld: redaction failed]"
+_PIECES = frozenset({str, int, float, dict, list, tuple})
+_MOST_NAMED = 10
 
 
 class CleaningError(Exception):
@@ -416,6 +418,32 @@ def without_private_and_secrets(data: Any, plan: Plan) -> Any:
     rules = plan.redact
     kept = data if plan.private is None else plan.private.apply(data)
     return kept if rules.off else redact(kept, values=rules.values, names=rules.names, paths=rules.paths)[0]
+
+
+class Pieces:
+    """Cleans values that come one after another and may belong together: lines of a stream, what a generator yields."""
+
+    def __init__(self) -> None:
+        self._keys = KeyRests()
+        # The last that name a private field, whose value may come later, and what came before this one.
+        self._named: list[Any] = []
+        self._before: list[Any] = []
+
+    def clean(self, value: Any, plan: Plan) -> Any:
+        """Take out of the next value what belongs to an earlier one: the rest of a private key, private values."""
+        if type(value) not in _PIECES:
+            return value
+        value = value if plan.redact.off else self._keys.clean(value)
+        if plan.private is None:
+            return value
+        notes: list[Unreadable] = []
+        kept = plan.private.apply(value, notes)
+        together = plan.private.apply([*self._named, *self._before, value])[-1] if self._named else kept
+        if notes or plan.private.is_named_in(str(kept)):
+            self._named, self._before = [*self._named[1 - _MOST_NAMED :], value], []
+        elif self._named:
+            self._before = [value]
+        return together
 
 
 def log_fault(message: str, tool: str, fault: Exception) -> None:

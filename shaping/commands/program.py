@@ -33,7 +33,6 @@ from shaping.commands.output import (
     OutputStream,
     RedactedCopy,
     decode,
-    withhold_private,
 )
 from shaping.commands.process import OURS, NotStartedError, run_process
 from shaping.parsers.json import read_json
@@ -248,7 +247,6 @@ def _enter(source: CommandSource, plan: Plan, before: str, after: str, shaped: S
 
 
 _LONGEST: Final = 8 * 1024 * 1024  # bytes of a line that are waited for
-_WITHHELD: Final = "[withheld: this line may hold a private field and cannot be read as data]"
 
 
 def stream_command(
@@ -276,7 +274,9 @@ class LineShaper:
     def __init__(self, shaper: Shaper, plan: Plan, emit: Callable[[bytes], None], copy: Capture) -> None:
         self._shaper, self._plan, self._emit, self._copy = shaper, plan, emit, copy
         self._waiting = bytearray()
-        self._withheld = False
+        from shaping.cleaning import Pieces  # noqa: PLC0415  (most commands are no streams and start without it)
+
+        self._pieces = Pieces()
         self.count = 0
 
     def take(self, chunk: bytes) -> None:
@@ -301,14 +301,8 @@ class LineShaper:
         try:
             value = read_json(line)
         except orjson.JSONDecodeError:
-            value = self._text(render_terminal(decode(line)).rstrip())
-        if self._withheld and not isinstance(value, dict | list):
-            value = _WITHHELD  # the content of a private field may stand in any line after its name
+            value = render_terminal(decode(line)).rstrip()
+        value = self._pieces.clean(value, self._plan)
         self.count += 1
         shaped = self._shaper.shape_by(self._plan, value, CallContext(as_json=True))
         self._emit(orjson.dumps(shaped.value, option=orjson.OPT_APPEND_NEWLINE))
-
-    def _text(self, text: str) -> str:
-        shown = withhold_private(text, self._plan)
-        self._withheld = self._withheld or shown != text
-        return shown

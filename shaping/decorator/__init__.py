@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Literal, ParamSpec, Self, get_args, overload
 
-from shaping.cleaning import fail_safe
+from shaping.cleaning import Pieces, fail_safe
 from shaping.decorator.annotation import describe_return
 from shaping.decorator.frameworks import (
     Framework,
@@ -156,9 +156,15 @@ class DecoratedCall:
     """One call of a decorated function: the tool's notes, its result or error, and the shaped answer."""
 
     def __init__(
-        self, tool: DecoratedTool, args: tuple[Any, ...], kwargs: dict[str, Any], thrown: Exception | None = None
+        self,
+        tool: DecoratedTool,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        thrown: Exception | None = None,
+        pieces: Pieces | None = None,
     ) -> None:
         self.tool = tool
+        self.pieces = pieces  # what a generator has yielded before
         self.thrown = thrown  # what the caller threw into a generator, and gets back where that does not catch it
         self.args = args
         self.etag = tool.etag_in(args, kwargs)
@@ -252,6 +258,8 @@ class DecoratedCall:
     def shape(self, value: Any, error: ErrorDetail | None = None, *, as_json: bool = True) -> Shaped:
         """Shape a value by the tool's choices; what an MCP framework has advertised is kept to."""
         tool = self.tool
+        if self.pieces is not None and tool.shaper.mode == "on":
+            value = self.pieces.clean(value, tool.plan())
         pinned = tool.pinned is not None and self.framework in {"fastmcp", "sdk"}
         return tool.shaper.shape(
             value,
@@ -333,10 +341,10 @@ def _coroutine(function: Callable[..., Awaitable[Any]], tool: DecoratedTool) -> 
 def _generator(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..., Generator[Any, Any, Any]]:
     def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         items: Any = function(*args, **kwargs)
-        resume, thrown = functools.partial(next, items), None
+        resume, thrown, pieces = functools.partial(next, items), None, Pieces()
         try:
             while True:
-                with DecoratedCall(tool, args, kwargs, thrown) as decorated_call:
+                with DecoratedCall(tool, args, kwargs, thrown, pieces) as decorated_call:
                     try:
                         decorated_call.set_result(resume())
                     except StopIteration as end:
@@ -357,10 +365,10 @@ def _generator(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..
 def _async_generator(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..., AsyncGenerator[Any, Any]]:
     async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         items: Any = function(*args, **kwargs)
-        resume, thrown = functools.partial(anext, items), None
+        resume, thrown, pieces = functools.partial(anext, items), None, Pieces()
         try:
             while True:
-                with DecoratedCall(tool, args, kwargs, thrown) as decorated_call:
+                with DecoratedCall(tool, args, kwargs, thrown, pieces) as decorated_call:
                     try:
                         decorated_call.set_result(await resume())
                     except StopAsyncIteration:

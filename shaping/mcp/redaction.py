@@ -16,12 +16,12 @@ from shaping.cleaning.call import limit_value
 from shaping.mcp.parts import TEXT_MEMBERS, binary_members, is_text, read_data
 from shaping.parsers.json import write_json
 from shaping.paths import FieldPlan, compile_fields
-from shaping.redaction import redact, scrub
+from shaping.redaction import KeyRests, redact, scrub
 from shaping.redaction.credentials import open_from
 from shaping.redaction.redact import rules_for
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from mcp.shared.exceptions import MCPError
 
@@ -112,6 +112,9 @@ def redact_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, A
     result = _without_private(without_forged(result), plan)
     if plan.redact.off:
         return result, []
+    content = result.get("content", [])
+    if (clean := _without_key_rests(content)) is not content:
+        result = {**result, "content": clean}
     hits: list[Warned] = []
     own = bool(result.keys() - _KNOWN - {"isError"})
     out = dict(_members(result, "result", plan.redact, hits, _KNOWN) if own else result)
@@ -167,6 +170,7 @@ class MessageRedaction:
 
     def __init__(self, shaper: Shaper) -> None:
         self._shaper = shaper
+        self._keys = KeyRests()  # over the log messages that servers send
         self._begun: dict[str, list[str]] = {}  # lines of each server's log that the next one may go on with
 
     def answer(self, name: str, wire: dict[str, Any], uri: str = "") -> dict[str, Any]:
@@ -176,7 +180,9 @@ class MessageRedaction:
         if self._shaper.mode != "on":
             return wire
         private = self._private
-        said = wire if private is None else _without_texts_behind(wire, private, plan)
+        said = wire if rules.off else _with_blocks(wire, _without_key_rests)
+        if private is not None:
+            said = _with_blocks(said, lambda blocks: _without_continuations(blocks, private, plan))
 
         def members(value: Mapping[str, Any], skipped: Collection[str] = ()) -> dict[str, Any]:
             return dict(_members(_without(value, private, skipped), "", rules, [], skipped))
@@ -236,7 +242,7 @@ class MessageRedaction:
         private, rules = self._private, self._shaper.plan(tool, surface="mcp").redact
         clean = looked if private is None else private.apply(looked)
         if not rules.off:
-            clean = redact(clean, values=rules.values, names=rules.names and names)[0]
+            clean = redact(self._keys.clean(clean), values=rules.values, names=rules.names and names)[0]
         if clean == looked:
             return value
         return {
@@ -430,15 +436,26 @@ def _with_text(block: Mapping[str, Any], text: str) -> dict[str, Any]:
     return {**block, "resource": {**resource, "text": text}} if isinstance(resource, dict) else {**block, "text": text}
 
 
-def _without_texts_behind(wire: dict[str, Any], private: FieldPlan, plan: Plan) -> dict[str, Any]:
-    """Withhold the texts behind one that is withheld in a resource that was read, or in a prompt's messages."""
+def _without_key_rests(content: Sequence[Any]) -> Sequence[Any]:
+    """Take out of blocks the rest of a private key that began in an earlier one."""
+    texts = [_text_in(block) for block in content]
+    clean = KeyRests().clean(texts)
+    if clean is texts:
+        return content
+    return [
+        block if new is old else _with_text(block, new) for block, old, new in zip(content, texts, clean, strict=True)
+    ]
+
+
+def _with_blocks(wire: dict[str, Any], change: Callable[[Sequence[Any]], Sequence[Any]]) -> dict[str, Any]:
+    """Change the contents of a resource that was read, or the blocks of all of a prompt's messages, as one row."""
     out = dict(wire)
     if _is_objects(wire.get("contents")):
-        out["contents"] = _without_continuations(wire["contents"], private, plan)
+        out["contents"] = change(wire["contents"])
     if _is_objects(wire.get("messages")):
         contents = [message.get("content") for message in wire["messages"]]
         lists = [one if _is_objects(one) else [one] if isinstance(one, dict) else [] for one in contents]
-        blocks = iter(_without_continuations([block for one in lists for block in one], private, plan))
+        blocks = iter(change([block for one in lists for block in one]))
         kept = [[next(blocks) for _ in one] for one in lists]
         out["messages"] = [
             {**message, "content": new if isinstance(old, list) else new[0]} if new else message

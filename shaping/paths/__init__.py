@@ -113,6 +113,10 @@ class FieldPlan:
         """Return whether a value is the name of a private field."""
         return type(name) is str and private_names(self.state.exclude).is_label(name)
 
+    def is_named_in(self, text: str) -> bool:
+        """Return whether a text names a private field."""
+        return private_names(self.state.exclude).first_in(text) is not None
+
     def named(self, omissions: Iterable[Omission]) -> list[Omission]:
         """Return omissions without the keys that say more of a private field than its name: `*` stands for those."""
         say_more = lru_cache(maxsize=4096)(private_names(self.state.exclude).says_more)

@@ -37,7 +37,7 @@ _HEADING = re.compile(
 )
 _NAME_LIKE = re.compile(r"[^\W\d][\w .()/%#-]{0,60}")
 _DIGIT = re.compile(r"\d")
-_DATA = re.compile(r"\s*[{\[].*[\"']", re.DOTALL)  # a text that is not the name of something, but holds some
+_DATA = re.compile(r"\s*[{\[].*[\"'].*[}\]]\s*", re.DOTALL)  # a text that is not the name of something, but holds some
 _LONGEST_NAME = 400
 _DEEPEST = 200
 _LABEL_DEEPEST = 4  # objects around a name that hold nothing else
@@ -297,7 +297,7 @@ class LabelledValues:
         return bool(columns) or any(found)
 
     def _is_name(self, name: Any) -> bool:
-        return type(name) is str and len(name) <= _LONGEST_NAME and not _DATA.match(name) and self.is_private(name)
+        return type(name) is str and len(name) <= _LONGEST_NAME and not _DATA.fullmatch(name) and self.is_private(name)
 
 
 def _kept(value: Any, new: Any) -> Any:

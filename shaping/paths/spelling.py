@@ -27,7 +27,7 @@ BLANKS: Final = "\x0b\x0c\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u30
 _PARAMETERS: Final = r"[0-9;:?<=>]{0,40}[ -/]?[@-~]"
 _HIDDEN_TEXT: Final = r"[^\x07\x1b\x9c\\\n]{0,400}+(?:\x07|\x9c|\x1b['\\])?+"
 _AFTER_ESC: Final = rf"\[{_PARAMETERS}|[]PX^_]{_HIDDEN_TEXT}|[#%(-/][0-~]|[6-9=>DEHMNOZclno|}}~]"
-CONTROL: Final = re.compile(r"[\x1b\x90-\x9f]")
+CONTROL: Final = re.compile(r"\x1b[]PX^_]?|[\x90-\x9f]")  # what begins one, with the letter of a hidden text
 _EIGHT_BIT: Final = tuple(map(chr, range(0x90, 0xA0)))
 # Escapes of JSON and of programs, of URLs and of HTML, nested ones too (`\\\\\\/`, `%252B`, `&amp;quot;`), each read as
 # what it stands for, and what a reader does not see as nothing. Their first characters come first because the engine
@@ -61,11 +61,11 @@ _BINARY: Final = re.compile(r'\{"\$base64":"((?:[A-Za-z0-9+/=]{4})*)"\}')  # a k
 _BYTES: Final = re.compile(r"\Ab(['\"])(.*)\1\Z", re.DOTALL)
 _LINK: Final = re.compile(r"\[([^\[\]]{1,200})\]\([^()\s]{0,400}\)")
 # `Error: no name` is a sentence.
-_BETWEEN_NAMES: Final = re.compile(r"[^\w\s:'\u2019-]|_{2,}|-{2,}|\n|\s-\s|['\u2019]s\s|:(?!\s+\S)")
+_BETWEEN_NAMES: Final = re.compile(r"[^\w\s:'\u2019-]|_{2,}|-{2,}|\n|\s{2,}|\s-\s|['\u2019]s\s|:(?!\s+\S)")
 _INNER: Final = re.compile(r"[^\W_](?s:.*[^\W_])?")  # from the first letter or digit to the last
 # Words around a name that leave it the same field: whose it is or of what time, and in which unit.
 _BEFORE: Final = re.compile(
-    r"the|a|my|your|his|her|its|our|their|s|employee|user|customer|person|client|member|patient"
+    r"data|the|a|my|your|his|her|its|our|their|s|employee|user|customer|person|client|member|patient"
     r"|annual|yearly|monthly|weekly|daily|hourly|current|gross|net|total"
 )
 _BEHIND: Final = re.compile(

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from shaping.redaction.credentials import open_from
+from shaping.redaction.credentials import KeyRests, open_from
 from shaping.redaction.redact import Hit, redact, redact_json, redact_text, scrub
 from shaping.redaction.text import assigned, secrets
 
-__all__ = ["Hit", "StreamRedactor", "redact", "redact_json", "redact_stream", "redact_text", "scrub"]
+__all__ = ["Hit", "KeyRests", "StreamRedactor", "redact", "redact_json", "redact_stream", "redact_text", "scrub"]
 
 HELD: Final = 65_536  # characters at the end of what has come: longer than any credential, a private key included
 

@@ -8,6 +8,7 @@ engines and have no maintained package for Python.
 
 from __future__ import annotations
 
+import operator
 import re
 import string
 from collections.abc import Callable, Iterator
@@ -105,6 +106,8 @@ _RUN: Final = re.compile(r"[A-Za-z0-9+/=]{16,}")
 _STARTS: Final = re.compile(r"[^A-Za-z0-9+/=]{0,12}([A-Za-z0-9+/=]{16,})")
 _HEADER: Final = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ")
 _LONGEST: Final = 65_536  # characters of a key with all that stands between its lines
+_BETWEEN_PARTS: Final = 40  # characters
+_PRIVATE: Final = re.compile("PRIVATE|SECRET")
 _LONG_LINE: Final = 40  # characters of base64 that no name has
 _LINE: Final = 16  # characters of base64 that make a line one of a key; the last one is shorter
 
@@ -124,6 +127,11 @@ def private_keys(text: str) -> Iterator[tuple[int, int]]:
                 yield begin.start(), ends[number].end()
         elif (body := _body(text, begin.end(), limit)) > begin.end():
             yield begin.start(), body
+    for end, floor in zip(ends, [0, *(one.end() for one in ends)], strict=False):
+        # Where the beginning was cut off, the lines before the end are what is left of the key.
+        is_cut = _PRIVATE.search(end[0]) and _BEGIN.search(text, floor, end.start()) is None
+        if is_cut and (start := _head(text, floor, end.start())) < end.start():
+            yield start, end.end()
 
 
 def open_from(text: str) -> int | None:
@@ -136,7 +144,37 @@ def open_from(text: str) -> int | None:
     return begins[-1].start()
 
 
-def continuation(text: str) -> tuple[int, bool]:
+class KeyRests:
+    """Follows private keys over texts that come one after another: blocks, lines, elements of a list."""
+
+    def __init__(self) -> None:
+        self.is_open = False  # a key began in an earlier text and has not ended
+
+    def take(self, text: str) -> int:
+        """Take the next text, and return how much of it is the rest of a key that began before it."""
+        rest = 0
+        if self.is_open:
+            rest, goes_on = _continuation(text)
+            # Between two parts of a key stand short texts at most, such as the type of a content block.
+            self.is_open = goes_on and (rest > 0 or len(text) < _BETWEEN_PARTS)
+        self.is_open = self.is_open or open_from(text) is not None
+        return rest
+
+    def clean(self, value: Any) -> Any:
+        """Return the next text, or data with texts, without such rests: the same object where it has none."""
+        if isinstance(value, str):
+            rest = self.take(value)
+            return f"{engine.mark('private-key')}{value[rest:]}" if rest else value
+        if isinstance(value, dict):
+            members = {key: self.clean(member) for key, member in value.items()}
+            return members if any(members[key] is not value[key] for key in value) else value
+        if isinstance(value, list | tuple):
+            items = [self.clean(item) for item in value]
+            return items if any(map(operator.is_not, items, value)) else value
+        return value
+
+
+def _continuation(text: str) -> tuple[int, bool]:
     """Return how much of a text belongs to a key that began before it, and whether the key goes on after it."""
     end = _END.search(text[:_LONGEST])
     if end is not None and _BEGIN.search(text[: end.start()]) is None:
@@ -166,6 +204,20 @@ def _body(text: str, start: int, limit: int) -> int:
         else:
             blank += 1
         at = stop + 1
+    return found
+
+
+def _head(text: str, floor: int, end: int) -> int:
+    """Return where the lines of a key begin that ends at `end`; `end` where there are none."""
+    found, stop = end, text.rfind("\n", floor, end)
+    while stop > floor:
+        start = max(text.rfind("\n", floor, stop) + 1, floor)
+        line = text[start:stop].rstrip(_AFTER)
+        size = len(line) - len(line.rstrip(_BODY))
+        # The last line may be short.
+        if not (size >= _LINE and _is_material(line[-size:])) and not (found == end and _is_rest(line)):
+            break
+        found, stop = start + len(line) - size, start - 1
     return found
 
 

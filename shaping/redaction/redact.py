@@ -15,7 +15,7 @@ from shaping.paths.private import private_names
 from shaping.paths.rules import below, through_lists
 from shaping.paths.selection import Rest, after_index
 from shaping.paths.spelling import is_escaped, visible_text
-from shaping.redaction.credentials import BY_NAME, CREDENTIALS, continuation, open_from
+from shaping.redaction.credentials import BY_NAME, CREDENTIALS, KeyRests
 from shaping.redaction.engine import NO_RULES, SHORT, Rule, Ruleset, Span, Test, has_one, lower_parts, mark
 from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
 from shaping.redaction.text import MARKED, QUADS, assigned, candidates, hides, is_mark, normal_name, replace, secrets
@@ -42,7 +42,6 @@ _PART, _OVERLAP = 1 << 21, 1 << 13  # bytes of JSON that are looked at together,
 _SAY_NOTHING: Final = frozenset({NoneType, bool, int, float})
 _SHORTEST_KEY: Final = 12  # characters of a member's name that can be a credential
 _OPENS: Final = ("{", "[")
-_BETWEEN_PARTS: Final = 40  # characters
 _PLACES: Final = 8  # of one rule that are reported apart; an object keyed by ids could have thousands
 
 
@@ -139,7 +138,7 @@ class _Walk:
         labels = private_names(self._start)
         self._labels = None if labels.all or not self._start else labels.is_label  # by the last name of each path
         self._clean: set[tuple[str, str]] = set()  # texts without a secret, with their contexts: many stand twice
-        self._key_is_open = False  # a private key began in an earlier text and has not ended
+        self._keys = KeyRests()
 
     def without_labelled(self, value: Any) -> Any:
         """Mask the values whose name of a configured path stands beside them: in a header, or as a `name`."""
@@ -202,7 +201,6 @@ class _Walk:
         return new if changed else value
 
     def _array(self, value: list[Any] | tuple[Any, ...], trail: Trail, context: str, state: State) -> Any:
-        outer = self._key_is_open
         if (
             self._names
             and len(value) > 1
@@ -216,7 +214,6 @@ class _Walk:
             self.value(item, (trail, index), (pair if index else "") or context, _element(state, index, len(value)))
             for index, item in enumerate(value)
         ]
-        self._key_is_open = outer
         return new if any(map(_differs, new, value)) else value
 
     def _rows(self, rows: Sequence[Any], secret: list[int], trail: Trail, first: int = 0) -> list[Any]:
@@ -255,7 +252,7 @@ class _Walk:
         return text if masked is data else orjson.dumps(masked).decode()
 
     def _text(self, text: str, trail: Trail, context: str) -> str:
-        if (text, context) in self._clean and not self._key_is_open:
+        if (text, context) in self._clean and not self._keys.is_open:
             return text
         spans = self._secrets(text, context) if self._rules.rules else []
         new = replace(text, spans) if spans else text
@@ -266,7 +263,7 @@ class _Walk:
             new = replace(new, found)
             spans += found
         if not spans:
-            if not self._key_is_open:
+            if not self._keys.is_open:
                 self._clean.add((text, context))
             return text
         for rule in dict.fromkeys(span.rule for span in spans):
@@ -274,13 +271,7 @@ class _Walk:
         return new
 
     def _secrets(self, text: str, context: str) -> list[Span]:
-        rest = 0
-        if self._key_is_open:
-            rest, goes_on = continuation(text)
-            # Between two parts of a key stand short texts at most, such as the type of a content block.
-            self._key_is_open = goes_on and (rest > 0 or len(text) < _BETWEEN_PARTS)
-        self._key_is_open = self._key_is_open or open_from(text) is not None
-        return secrets(text, self._rules, context, rest)
+        return secrets(text, self._rules, context, self._keys.take(text))
 
     def _mask(self, value: Any, rule: str, trail: Trail) -> Any:
         masked = masked_like(value, mark(rule))

@@ -1,21 +1,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shaping import Shaper, shape
 from shaping.commands import command, invocation_of, plan_for, run_command
 from shaping.commands.program import stream_command
 from shaping.commands.storage import read_stream, streams_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from shaping.envelope import Envelope
-    from shaping.shaper import Shaper
 
 
 def ran(*argv: str, **said: Any) -> Envelope[Any]:
@@ -126,7 +127,64 @@ def test_lines_after_one_that_names_a_private_field_are_withheld(make_shaper: Ca
     emitted: list[bytes] = []
     argv = ["printf", 'first\n"hash":\n"deadbeef"\n{"id": 1}\n']
     stream_command(mine, plan_for(mine, argv, {}), invocation_of(argv, {}), emitted.append)
-    assert [line.startswith(b'"[withheld') for line in emitted] == [False, True, True, False]
+    assert [line.startswith((b'"[withheld', b'"[private')) for line in emitted] == [False, True, True, False]
+
+
+KEY = [
+    "-----BEGIN PRIVATE KEY-----",
+    *(f"MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7{at:012d}" for at in range(9)),
+]
+
+
+@pytest.mark.parametrize("line", ["{}", '{{"line": "{}"}}', '["{}"]', '[1, "{}"]'])
+def test_a_private_key_leaves_no_stream_line_by_line(make_shaper: Callable[..., Shaper], line: str) -> None:
+    mine, emitted = make_shaper({}), list[bytes]()
+    argv = ["printf", "%s\\n", *map(line.format, [*KEY, "-----END PRIVATE KEY-----", "after"])]
+    stream_command(mine, plan_for(mine, argv, {}), invocation_of(argv, {}), emitted.append)
+    assert b"MIIEvQ" not in b"".join(emitted)
+    assert b"after" in emitted[-1]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ['["name","salary"]', '["Bob",987654]'],
+        ['"Bob\'s salary is"', "987654"],
+        ['{"columns":["n","salary"]}', '{"rows":[["x",987654]]}'],
+        ['{"name":"salary"}', '{"value":987654}'],
+        ["salary: ", "987654"],
+        ['{"salary":', "987654}"],
+        ["name,salary", "Bob,987654"],
+    ],
+)
+def test_a_private_name_in_one_line_of_a_stream_takes_its_value_from_the_next(
+    make_shaper: Callable[..., Shaper], lines: list[str]
+) -> None:
+    mine, emitted = make_shaper({"tool_overrides": {"*": {"private": ["**.salary"]}}}), list[bytes]()
+    argv = ["printf", "%s\\n", *lines, '{"id": 7}']
+    stream_command(mine, plan_for(mine, argv, {}), invocation_of(argv, {}), emitted.append)
+    assert b"987654" not in b"".join(emitted)
+    assert emitted[-1] == b'{"id":7}\n'
+
+    @shape(tool="t", shaper=mine)
+    def yielding() -> Iterator[Any]:
+        for line in lines:
+            try:
+                yield json.loads(line)
+            except ValueError:
+                yield line
+
+    assert "987654" not in str(list(yielding()))
+
+
+def test_a_private_key_leaves_no_generator_line_by_line() -> None:
+    @shape(tool="t", shaper=Shaper({}))
+    def yielding() -> Iterator[str]:
+        yield from (f"{line}\n" for line in [*KEY, "-----END PRIVATE KEY-----", "after"])
+
+    answers = list(yielding())
+    assert "MIIEvQ" not in str(answers)
+    assert "after" in str(answers[-1])
 
 
 def test_a_stream_is_emitted_while_the_command_runs_and_ends_with_its_failure(shaper: Shaper) -> None:

@@ -67,6 +67,9 @@ KEY = ["-----BEGIN PRIVATE KEY-----", *BODY, "-----END PRIVATE KEY-----"]
         " ".join(KEY),
         "\n".join(KEY[:-3]),
         "\n".join(KEY[:-3])[:-30] + " [cut]",
+        "\n".join(KEY[1:]),
+        "[cut]\n" + "\n".join(f"{number}: {line}" for number, line in enumerate(KEY[3:])),
+        str([[number, line] for number, line in enumerate(KEY)]),
     ],
 )
 def test_a_private_key_is_hidden_however_a_tool_shows_it(shown: str) -> None:
@@ -84,6 +87,11 @@ def test_a_private_key_over_two_blocks_is_hidden() -> None:
     assert [line for line in BODY if line[:24] in str(clean)] == []
     assert clean["content"][1]["text"].endswith("\nand no more")
     assert {hit.rule for hit in hits} == {"private-key"}
+
+
+def test_a_private_key_in_pairs_of_a_list_is_hidden() -> None:
+    clean, _ = redact({"lines": [[number, line] for number, line in enumerate(KEY)]})
+    assert [line for line in BODY if line[:24] in str(clean)] == []
 
 
 TABLES = {
