@@ -123,6 +123,52 @@ async def test_no_request_of_a_server_holds_a_secret(connect: Connect, method: s
         assert "[redacted:github-token]" in b"\n".join(driver.lines).decode()
 
 
+LINE = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7"
+KEY = ["-----BEGIN PRIVATE KEY-----", *(f"{LINE}{number:012d}" for number in range(9)), "-----END PRIVATE KEY-----"]
+IMAGE = {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}
+
+
+def texts(*parts: list[str]) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": "\n".join(part)} for part in parts]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        texts(KEY[:1], KEY[1:]),
+        texts(KEY[:3], KEY[3:]),
+        texts(KEY[:2], KEY[2:6], KEY[6:]),
+        texts(*([line] for line in KEY)),
+        texts(KEY[1:]),
+        [*texts(KEY[:4]), IMAGE, *texts(KEY[4:])],
+        [*texts(KEY[:4]), {"type": "resource", "resource": {"uri": "x://y", "text": "\n".join(KEY[4:])}}],
+    ],
+)
+async def test_a_private_key_leaves_in_no_block(connect: Connect, content: list[dict[str, Any]]) -> None:
+    answers = {
+        "prompts/get": {"messages": [{"role": "user", "content": block} for block in content]},
+        "resources/read": {"contents": [{**block, "uri": "a://b"} for block in content]},
+        "tools/call": {"content": content},
+        "tools/call ": {"content": content, "isError": True},
+    }
+    async with connect(command_server(MIRROR)) as driver:
+        for method, result in answers.items():
+            raw = '{"jsonrpc":"2.0","id":ID,"result":' + json.dumps(result) + "}"
+            asked = {"name": "mirror", "uri": "a://b", "arguments": {"raw": raw}}
+            said = json.dumps(await driver.ask(method.strip(), asked))
+            assert LINE not in said, method
+            assert "private-key" in said
+
+
+async def test_a_private_key_that_a_server_logs_line_by_line_leaves_in_no_message(connect: Connect) -> None:
+    logged = [
+        {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": line}} for line in KEY
+    ]
+    async with connect(command_server(MIRROR)) as driver:
+        await driver.call("mirror", before=logged, result={"content": []})
+        assert LINE not in b"\n".join(driver.lines).decode()
+
+
 PRIVATE = "PRIVATE-VALUE"
 BOTH = {"ssn": PRIVATE, "said": TOKEN, "text": f"ssn={PRIVATE}", "id": 1}
 BLOCK = {"type": "text", "text": "x"}
