@@ -15,6 +15,9 @@ def copies(records: Records) -> None:
     """Drop what the rest of the object says."""
     for key in COPIES.intersection(records.kinds):
         records.drop_member(key, "boilerplate")
+    # A narrative of FHIR (`"text": {"status": "generated", "div": …}`), which the standard says has nothing of its own.
+    if "div" in records.kinds and all(row.get("status") == "generated" for row in records.rows if "div" in row):
+        records.drop_member("div", "boilerplate")
 
 
 RULE = NoiseRule("boilerplate", frozenset({"long", "nested", "plain", "markup"}), copies)
