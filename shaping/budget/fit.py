@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from shaping.budget.cut import ErrorRows, Sizes, TreeCutter, Trim, columns, gone
 from shaping.paths import join
 from shaping.response import Json, Listed, Omission, Reason
-from shaping.tokens.sampling import upper_bound
+from shaping.tokens.sampling import SAMPLED, count_near, rough, upper_bound
 
 _MAP: Final = 32  # members above which an object's members are told together, as a list's elements are
 
@@ -17,11 +17,6 @@ _CutList: TypeAlias = "tuple[str, int, int]"  # its path, its elements, and how 
 Place: TypeAlias = "tuple[str, str]"  # the exact path, and the same with every element as `[]`
 _GUESS: Final = 4  # bytes a token, for the first try
 _LOOK: Final = 8  # bytes a token: a text's beginning of that length tells whether the whole is over
-# Samples of a text, and their characters, by which its tokens are estimated; no two of them are equally far apart,
-# because records are.
-_FEW_BLOCKS, _BLOCKS, _BLOCK, _UNEVEN = 6, 24, 400, 0.618
-# Times under the limit by few and by many samples, and times over it, beyond which an estimate is enough.
-_FAR_BELOW, _CLEARLY, _NEARLY = 1.6, 1.4, 1.05
 _TRIES: Final = 32  # never reached in practice: every second try halves what is left
 # Of the limit, and of one of many tokens: one more try costs more than it shows.
 _ENOUGH, _ENOUGH_OF_MANY, _MANY = 0.96, 0.9, 2_000
@@ -159,36 +154,15 @@ def fit_value(
     room, most, over = limit * _GUESS, limit * _LOOK, None
     if size is None or trimmed is not value or isinstance(value, str):
         size = sizes.of(trimmed, most)
-    if _BLOCKS * _BLOCK < size <= most:
+    if SAMPLED < size <= most:
         whole = _fitted(value, trimmed, errors)
         tokens = fitting.tokens(render(whole), whole=True)
         if tokens <= limit:
             return replace(whole, tokens=tokens)
         room, over = int(size * _AIM * limit / tokens), (size, tokens)
     elif isinstance(trimmed, str) and len(trimmed) > most:
-        room = int(len(trimmed) * _AIM * limit / _sampled(trimmed, exact))
+        room = int(len(trimmed) * _AIM * limit / rough(trimmed, exact))
     return search(limit, fitting.attempt, min(room, size), over) or fitting.minimal()
-
-
-def count_near(text: str, limit: int, exact: Callable[[str], int]) -> float:
-    """Return a text's tokens: exactly where they are near the limit, else an estimate by samples."""
-    if len(text) > 2 * _FEW_BLOCKS * _BLOCK:
-        tokens = _sampled(text, exact, _FEW_BLOCKS)
-        if tokens * _FAR_BELOW <= limit:
-            return tokens
-    if len(text) > 2 * _BLOCKS * _BLOCK:
-        tokens = _sampled(text, exact)
-        if tokens * _CLEARLY <= limit or tokens > limit * _NEARLY:
-            return tokens
-    return exact(text)
-
-
-def _sampled(text: str, exact: Callable[[str], int], blocks: int = _BLOCKS) -> float:
-    """Estimate a text's tokens by samples from all over it."""
-    span = len(text) - _BLOCK
-    starts = [int((block + block * _UNEVEN % 1) * span / blocks) for block in range(blocks)]
-    sample = "\n".join(text[start : start + _BLOCK] for start in starts)
-    return exact(sample) * len(text) / len(sample)
 
 
 @dataclass(frozen=True)

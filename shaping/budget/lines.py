@@ -85,6 +85,11 @@ class CutText:
     # Names the files of a diff, or the parts of a log, of which lines are missing.
     list_sections: Callable[[], str] = field(default=str, compare=False)
 
+    @property
+    def meagre(self) -> bool:
+        """Whether hardly a line of what there is is shown."""
+        return not self.whole and self.shown < FEW
+
 
 class Cutter:
     """Cuts lines to a number of tokens, counted as the text will stand in the response."""

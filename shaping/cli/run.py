@@ -17,9 +17,9 @@ import typer
 
 from shaping.cli.app import PlainCommand
 from shaping.cli.output import CONFIG, MAX_TOKENS, PROFILE, option_problems, print_failure, progress, stopped
+from shaping.commands.ending import render_wire
 from shaping.commands.process import OURS
 from shaping.commands.program import run_program
-from shaping.commands.response import render_wire
 from shaping.envelope import exit_code_for
 from shaping.errors import ToolError, from_exception, make_error
 from shaping.learning.record import Recorder

@@ -20,7 +20,6 @@ from shaping.commands.output import (
     Finished,
     Invocation,
     OutputStream,
-    within_tokens,
 )
 from shaping.commands.process import NotStartedError, Sink, run_process
 from shaping.parsers import Parsed, parse
@@ -28,6 +27,8 @@ from shaping.settings import Overrides, Plan
 from shaping.settings.context import PlanChooser
 from shaping.settings.resolve import ranked
 from shaping.settings.sources import presets_for
+from shaping.tokens import counter
+from shaping.tokens.sampling import is_within
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -217,10 +218,10 @@ def _plain_text(source: Shaper | CommandSource, plan: Plan, cleaned: CleanedOutp
     if rules_apply or asks_etag or coded or unusual or not whole:
         return None
     shown, told = cleaned.text, "\n".join(cleaned.err.lines.lines)
-    if plan.max_tokens is not None and not within_tokens(shown + told, plan, plan.max_tokens - _FACTS):
+    exact = counter(plan.tokenizer).exact
+    if plan.max_tokens is not None and not is_within(shown + told, plan.max_tokens - _FACTS, exact):
         return None
-    how = f"ended by {ended.signal}" if ended.signal else f"exit code {ended.exit_code}"
-    said = [how] if ended.exit_code else []
+    said = [str(ended)] if ended.exit_code else []
     said += ["secrets redacted"] if cleaned.out.redacted or cleaned.err.redacted else []
     said += [LEFT_OPEN] if ended.left_open else []
     told += "\n" if told and not told.endswith("\n") else ""
@@ -229,7 +230,7 @@ def _plain_text(source: Shaper | CommandSource, plan: Plan, cleaned: CleanedOutp
         ended.exit_code,
         shown,
         f"{told}({'; '.join(said)})\n" if said else told,
-        failure=f"({how})\n" if ended.exit_code else "",
+        failure=f"({ended})\n" if ended.exit_code else "",
     )
 
 

@@ -5,27 +5,25 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from shaping import encoders
-from shaping.budget.lines import FEW, Cutter, CutText, NumberedLines, Rules
+from shaping.budget.lines import Cutter, CutText, NumberedLines, Rules
 from shaping.parsers import EXACT
 from shaping.parsers.terminal import clean_lines, error_lines
 from shaping.redaction import StreamRedactor, redact_text
-from shaping.response import Shaped, counted
-from shaping.tokens import counter, upper_bound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from shaping.commands.process import ProcessExit
     from shaping.commands.storage import PartWriter
     from shaping.envelope import Envelope
+    from shaping.response import Shaped
     from shaping.settings import Plan, Redact
-    from shaping.store.files import ResultFile
 
 
 WHOLE: Final = 8 * 1024 * 1024  # bytes of one output that are held in memory
@@ -41,14 +39,11 @@ _HUNK: Final = re.compile(r"^@@ -\d+", re.MULTILINE)
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f]")
 _SAMPLE: Final = 64 * 1024  # bytes that are looked at to tell text from binary data
 _FEW_ODD: Final = 16  # bytes that are not UTF-8 and may be a name or a word in another encoding
-# How much is said of a cut: its size and the way to the rest, the way alone, or only that something is cut.
-FULL, REF_ONLY, BARE = range(3)
 # Data, and rows that a table shows in less; other texts are cheaper as they are.
 COMMAND_FORMATS: Final = (*EXACT, "csv", "commits", "table")
 LONG_TEXT: Final = 600  # characters of an output that may be worth writing in another way
 _PRINTS_FILES: Final = re.compile(r"(?:\S*/)?(?:cat|head|tail|sed|nl|bat|less|more)\b")
 LEFT_OPEN: Final = "something it started still runs with its outputs open; they were let go"
-_NOTHING = CutText("", 0)
 
 ImportantLines: TypeAlias = "Callable[[Sequence[str]], list[int]]"
 
@@ -380,67 +375,40 @@ def withhold_private(text: str, plan: Plan) -> str:
     return held if shown == held or plan.private.apply(shown) == shown else str(plan.private.apply(shown))
 
 
-def within_tokens(text: str, plan: Plan, limit: int) -> bool:
-    """Return whether a text is within so many tokens."""
-    # No text has more tokens than bytes: one that is small by its bytes is not counted.
-    return upper_bound(text) <= limit or counter(plan.tokenizer).exact(text) <= limit
-
-
 @dataclass(frozen=True, slots=True)
 class CutOutputs:
     """What is shown of either output."""
 
-    out: CutText = _NOTHING
-    err: CutText = _NOTHING
+    out: CutText
+    err: CutText
 
     @property
-    def whole(self) -> bool:
-        """Whether all that was printed is shown."""
-        return self.out.whole and self.err.whole
-
-    @property
-    def meagre(self) -> bool:
-        """Whether hardly a line of what was printed is shown."""
-        return not self.whole and self.out.shown + self.err.shown < FEW
-
-    @property
-    def missing_errors(self) -> int:
-        """How many lines that report an error are not shown."""
-        return self.out.missing_errors + self.err.missing_errors
-
-    def describe(
-        self, ref: str | None, dropped: int, notice: int, file: ResultFile | None = None, *, roomy: bool = True
-    ) -> Iterator[str]:
-        """Describe how much a budget or `drop_lines` left out of a text, and how to get it."""
-        if self.whole and (ref is None or not dropped):
-            return
-        ask = f": shaping expand {ref}" if ref and notice != BARE else ""
-        if file is not None and notice == FULL:
-            ask = f"; {file}"
-        if self.whole:
-            yield f"{counted(dropped, 'line')} left out{ask}"
-        elif notice != FULL:
-            yield f"cut{ask}"
-        else:
-            missing = self.out.missing + self.err.missing
-            lines = counted(missing + self.out.shown + self.err.shown, "line")
-            errors = f", {self.missing_errors:,} of them errors" if self.missing_errors else ""
-            sections = self.out.list_sections() if roomy else ""
-            of_what = f" (of {sections})" if sections else ""
-            yield f"{missing:,} of {lines} left out{errors}{of_what}{ask}"
+    def both(self) -> CutText:
+        """The counts of both; the sections are those of standard output."""
+        out, err = self.out, self.err
+        return CutText(
+            "",
+            out.tokens + err.tokens,
+            out.whole and err.whole,
+            out.shown + err.shown,
+            out.missing + err.missing,
+            out.missing_errors + err.missing_errors,
+            out.list_sections,
+        )
 
 
 class OutputCutter:
-    """Cuts both outputs of a command to one number of tokens."""
+    """Cuts both outputs of a command to one number of tokens; `short` is standard output where all of it is shown."""
 
-    def __init__(self, out: Cutter, err: Cutter, *, failed: bool) -> None:
-        self._out, self._err, self._failed = out, err, failed
+    def __init__(self, out: Cutter, err: Cutter, *, failed: bool, short: Callable[[], str] | None = None) -> None:
+        self._out, self._err, self._failed, self._short = out, err, failed, short
 
     def to(self, room: int | None) -> CutOutputs:
-        """Share the room: standard error gets half after a failure, else a quarter; each takes what is left."""
+        """Share the room: standard error gets its share at most, and each takes what the other leaves."""
         if room is None:
-            return CutOutputs(self._out.to(None), self._err.to(None))
-        err = self._err.to(room // (2 if self._failed else 4))
+            out, err = self._out.to(None), self._err.to(None)
+            return CutOutputs(replace(out, text=self._short()) if self._short and out.whole else out, err)
+        err = self._err.to(err_share(room, failed=self._failed))
         out = self._out.to(room - err.tokens)
         return CutOutputs(out, err if err.whole else self._err.to(room - out.tokens))
 
@@ -450,6 +418,11 @@ class OutputCutter:
         first, second = (err, out) if self._failed else (out, err)
         one = first if first.shown else second
         return CutOutputs(_unless(out, one, self._out), _unless(err, one, self._err))
+
+
+def err_share(room: int, *, failed: bool) -> int:
+    """Return the share of standard error: half after a failure, else a quarter."""
+    return room // (2 if failed else 4)
 
 
 def _unless(least: CutText, one: CutText, cutter: Cutter) -> CutText:

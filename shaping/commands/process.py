@@ -56,6 +56,9 @@ class ProcessExit:
         """The exit code that we report: one of our own where it did not end in time."""
         return TIMED_OUT if self.timed_out else self.exit_code
 
+    def __str__(self) -> str:
+        return f"ended by {self.signal}" if self.signal else f"exit code {self.exit_code}"
+
 
 def run_process(start: Invocation, stdout: Sink, stderr: Sink, *, stop: threading.Event | None = None) -> ProcessExit:
     """Run a program to its end; `stop` ends it early."""

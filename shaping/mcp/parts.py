@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.budget.fit import count_near
 from shaping.cleaning import record_in
 from shaping.cleaning.call import limit_value
 from shaping.clients import UNKNOWN_CLIENT, KnownClient
@@ -20,7 +19,8 @@ from shaping.parsers.json import read_json, write_json
 from shaping.paths.private import base64_text
 from shaping.response import CallContext, Shaped
 from shaping.settings.plan import KEEP_EMPTIES, Channels
-from shaping.tokens import counter, upper_bound
+from shaping.tokens import counter
+from shaping.tokens.sampling import count_near, is_within
 from shaping.values import shallow_json
 
 if TYPE_CHECKING:
@@ -411,7 +411,7 @@ def shape_parts(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     if budget is not None and len(shaped) > 1:
         whole, limit = "\n".join(one.text for one in shaped), budget - len(shaped)  # a line end behind each
         exact, even = counter(context.plan.tokenizer).exact, limit // len(shaped)
-        if upper_bound(whole) > limit and count_near(whole, limit, exact) > limit:
+        if not is_within(whole, limit, exact):
             costs = [_cost(one, even, exact) for one in shaped]
             cut = zip(shaped, costs, shares(costs, limit), strict=True)
             shaped = [

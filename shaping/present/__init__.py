@@ -4,33 +4,39 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
 from shaping import envelope as envelopes
-from shaping.budget.fit import Budget, Fitted, count_near, fit_value
+from shaping.budget.fit import Budget, Fitted, fit_value
 from shaping.cleaning import WITHHELD, Cleaned, fail_safe, log_fault, scrub_warning, with_absent
 from shaping.cleaning.call import clean_error
-from shaping.present.notices import notice
+from shaping.present.notices import Detail, notice
 from shaping.present.original import Original
-from shaping.present.wrap import tag_of, wire_value, wrap, write
+from shaping.present.wrap import tag_of, wants_tag, wire_value, wrap, write
 from shaping.response import CallContext, Facts, Listed, Omission, Shaped, Warned, cached_property
 from shaping.store.keeper import NOT_KEPT, Originals
 from shaping.tokens import Tokens, counter
+from shaping.tokens.sampling import count_near, is_within
 from shaping.values import reads_once, to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from shaping.budget.lines import CutText
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
     from shaping.settings import Plan
 
 logger = logging.getLogger("shaping")
 
+R = TypeVar("R")
+
 # What an envelope may add to its data, in bytes, before it is counted.
 _ENVELOPE = 256
+# Tokens that may be added where two texts join; tries until what is said of cut lines fits beside them.
+_SPARE, _TRIES = 8, 8
 # Bytes of JSON that cost more than anything that is said of a cut.
 _SAID = 4000
 # Bytes of JSON for each token of a budget, of which no form of it is that small; tokens of the line that tells a ref.
@@ -179,8 +185,7 @@ class Presented(Shaped):
     @property
     def etag(self) -> str | None:
         """A tag of the shaped data, where the plan or the caller asked for one."""
-        asked = self.call.if_none_match is not None or "etag" in self.plan.envelope or self.plan.debug
-        return self._tag if asked else None
+        return self._tag if wants_tag(self.plan, self.call.if_none_match) else None
 
     @cached_property
     def _tag(self) -> str:
@@ -266,6 +271,37 @@ def _with_file(cut: Presented) -> Presented:
     plan = replace(cut.plan, overflow="ref")
     original = replace(cut.original, plan=plan)
     return _fit(replace(cut, plan=plan, original=original, fitted=Fitted(cut.cleaned.value), terse=False))
+
+
+def plan_beside(said: str, plan: Plan) -> Plan:
+    """Return the plan for data that goes out with a text beside it, which takes its part of the budget."""
+    if plan.max_tokens is None:
+        return plan
+    return replace(plan, max_tokens=max(1, plan.max_tokens - counter(plan.tokenizer).exact(said) - _SPARE))
+
+
+def fit_lines(plan: Plan, attempt: Callable[[int | None, Detail], tuple[R, str, CutText]]) -> R | None:
+    """Try cuts of lines until one fits with what is said of it; None where nothing does.
+
+    `attempt` cuts to so many tokens, None for all, and returns what it makes of that, its text, and the cut.
+    """
+    limit, exact = plan.max_tokens, counter(plan.tokenizer).exact
+    made, text, _ = attempt(None, Detail.FULL)
+    if limit is None or is_within(text, limit, exact):
+        return made
+    # Where there is hardly room for a line besides counts and a cursor, less is said of the cut.
+    for detail in Detail:
+        room = limit
+        for tried in range(_TRIES):
+            made, text, cut = attempt(room, detail)
+            over = exact(text) - limit
+            if detail == Detail.FULL and cut.meagre:
+                break
+            if over <= 0:
+                return made
+            # What a cut leaves of its room, because no line is that short, the next one leaves again at first.
+            room = max(0, (cut.tokens if tried or cut.whole else room) - over)
+    return None
 
 
 def _cut(whole: Presented, render: Callable[[Presented], str], exact: Callable[[str], int]) -> Presented:

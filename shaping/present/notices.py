@@ -5,20 +5,24 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from enum import IntEnum
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from shaping.redaction import scrub
-from shaping.response import EMPTY, TOOL_WARNING, Listed, Omission, Shaped, counted, is_excluded
+from shaping.response import EMPTY, TOOL_WARNING, Listed, Omission, Shaped, Warned, counted, is_excluded
 from shaping.tokens import counter, upper_bound
+from shaping.tokens.sampling import is_within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
+    from shaping.budget.lines import CutText
     from shaping.present import Presented
     from shaping.settings import Plan
+    from shaping.store.files import ResultFile
 
 
 # What a config or a profile asks to be dropped is not news under `minimal`; what a rule or a budget took is.
@@ -33,6 +37,7 @@ _BYTES: Final = 4  # of JSON that one token stands for, at the most
 _COUNTED: Final = {"string": "characters", "depth": "members"}
 # How the reader of each surface asks for what was left out.
 _ASK: Final = {"mcp": "shaping_expand ref={}", "command": "shaping expand {}", "python": "ref {}"}
+_DROPPED_LINE: Final = 24  # tokens of the line that says how many lines the config drops, and their ref
 _SCHEMA: Final = {"mcp": 'sql="schema"', "command": "--sql schema", "python": 'sql="schema"'}
 _LENGTH: Final = 150  # characters of what is said of columns
 _FEW: Final = 6  # different values that are counted one by one
@@ -143,6 +148,47 @@ def _notice(response: Presented, size: _Size) -> str:
     elif response.worth_a_line:
         parts += _unlisted(response, size)
     return f"\n({'; '.join(parts)})" if parts else ""
+
+
+class Detail(IntEnum):
+    """How much is said of a text that was cut: how much is missing and where it is, where it is, or only that it is."""
+
+    FULL, REF_ONLY, BARE = range(3)
+
+
+def describe_cut_lines(
+    cut: CutText, dropped: int, plan: Plan, detail: Detail, *, ref: str | None, file: ResultFile | None
+) -> list[str]:
+    """Describe how much of a text's lines a budget or `drop_lines` left out, and how to get it."""
+    if cut.whole and (ref is None or not dropped):
+        return []
+    ask = f": {_ASK['command'].format(ref)}" if ref and detail != Detail.BARE else ""
+    if file is not None and not cut.whole and detail == Detail.FULL:
+        ask = f"; {file}"
+    if cut.whole:
+        return [f"{counted(dropped, 'line')} left out{ask}"]
+    if detail != Detail.FULL:
+        return [f"cut{ask}"]
+    errors = f", {cut.missing_errors:,} of them errors" if cut.missing_errors else ""
+    sections = cut.list_sections() if plan.max_tokens is None or plan.max_tokens >= ROOMY else ""
+    of_what = f" (of {sections})" if sections else ""
+    return [f"{cut.missing:,} of {counted(cut.missing + cut.shown, 'line')} left out{errors}{of_what}{ask}"]
+
+
+def describe_dropped(count: int) -> str:
+    """Say how many lines the config drops: a cut shows in its place, a dropped line does not."""
+    return f"left out: {counted(count, 'line')} by drop_lines"
+
+
+def pays_to_say(dropped: Sequence[str], plan: Plan) -> bool:
+    """Whether lines that the config drops cost more than the line that says so."""
+    return not is_within("\n".join(dropped), _DROPPED_LINE, counter(plan.tokenizer).exact)
+
+
+def errors_cut(count: int) -> list[Warned]:
+    """Warn of lines that report an error and are not shown."""
+    said = f"{count:,} line{' that tells' if count == 1 else 's that tell'} of errors did not fit the budget"
+    return [Warned("ERRORS_CUT", said)] if count else []
 
 
 def missing_fields(response: Presented) -> list[str]:

@@ -14,11 +14,13 @@ from shaping.cleaning import redact_value
 from shaping.present.notices import missing_fields, noise_notice, omission_members, tool_notice, tool_warnings
 from shaping.response import TOOL_WARNING
 from shaping.tokens import count, counter
+from shaping.tokens.sampling import costs_at_most
 from shaping.values import MARK, BigInteger, mark_numbers
 
 if TYPE_CHECKING:
     from shaping.envelope import Envelope
     from shaping.present import Presented
+    from shaping.response import Shaped
     from shaping.settings import Plan
 
 
@@ -40,6 +42,11 @@ def wire_value(response: Presented) -> Any:
     # Data that is empty because of a wrong name in the config says so, whatever else is told.
     include = plan.envelope | {"warnings"} if missing_fields(response) else plan.envelope
     return response.envelope.render(plan.dialect, include=include, debug=plan.debug)
+
+
+def wants_tag(plan: Plan, known: str | None) -> bool:
+    """Whether the plan asks for a tag, or the caller, who knows one."""
+    return known is not None or "etag" in plan.envelope or plan.debug
 
 
 def tag_of(value: Any) -> str:
@@ -133,6 +140,8 @@ def _plan_said(response: Presented) -> dict[str, Any]:
 SMALL = 128
 # Measured: a text this much shorter than compact JSON never has more tokens.
 _SHORTER = 0.9
+# Of the cost of a text whose layout a table loses.
+_TABLE_PAYS = 0.85
 # Members of a lean envelope that can be told in lines below the data instead.
 _SAID: Final = frozenset({"REDACTED", "NO_SUCH_FIELD", "UNREADABLE_TEXT", "PRIVATE_PATH", TOOL_WARNING})
 _IN_LINES: Final = frozenset({"data", "warnings", "omissions", "ref", "truncated", "shown", "cursor"})
@@ -181,6 +190,11 @@ def _is_dearer(text: str, response: Presented) -> bool:
         return False
     exact = counter(response.plan.tokenizer).exact
     return exact(text) > exact(response.text_before())
+
+
+def pays_as_data(shaped: Shaped, text: str, *, layout: bool) -> bool:
+    """Whether data costs no more than the text that it was read from; a layout that is lost must save something."""
+    return costs_at_most(shaped.text, text, counter(shaped.plan.tokenizer).exact, _TABLE_PAYS if layout else 1)
 
 
 def _with_absent(response: Presented, text: str, encoding: str, *, only_data: bool) -> str:

@@ -165,3 +165,45 @@ def _standard_error(tokens: Sequence[float], sizes: Sequence[float]) -> float:
     unusual = [count - usual * size for count, size in zip(tokens, sizes, strict=True)]
     squares = sum((one - other) ** 2 for one, other in pairwise(unusual))
     return 100 * sqrt(squares / 2 / (len(tokens) - 1) * len(tokens)) / whole
+
+
+# Samples of a text, and their characters, by which it is known to be far from a limit; no two of them are equally far
+# apart, because records are.
+_FEW, _MANY, _SAMPLE, _UNEVEN = 6, 24, 400, 0.618
+SAMPLED = _MANY * _SAMPLE  # characters of all samples
+# Times under the limit by few and by many samples, and times over it, beyond which an estimate is enough.
+_FAR_BELOW, _CLEARLY, _NEARLY = 1.6, 1.4, 1.05
+_SURE = 1.3  # by how much a guess of tokens must differ, for two writings of the same
+
+
+def count_near(text: str, limit: int, exact: Count) -> float:
+    """Return a text's tokens: exactly where they are near the limit, else an estimate by samples."""
+    if len(text) > 2 * _FEW * _SAMPLE:
+        tokens = rough(text, exact, _FEW)
+        if tokens * _FAR_BELOW <= limit:
+            return tokens
+    if len(text) > 2 * _MANY * _SAMPLE:
+        tokens = rough(text, exact)
+        if tokens * _CLEARLY <= limit or tokens > limit * _NEARLY:
+            return tokens
+    return exact(text)
+
+
+def is_within(text: str, limit: int, exact: Count) -> bool:
+    """Return whether a text is within so many tokens, counting no more of it than that needs."""
+    # No text has more tokens than bytes: for one that is small by its bytes no vocabulary is loaded.
+    return upper_bound(text) <= limit or count_near(text, limit, exact) <= limit
+
+
+def costs_at_most(text: str, other: str, exact: Count, part: float = 1.0) -> bool:
+    """Return whether a text costs no more than this part of what another writing of the same costs."""
+    # Where a guess of the tokens is sure enough, nothing is counted.
+    return _SURE * cheap(text) < cheap(other) or exact(text) <= exact(other) * part
+
+
+def rough(text: str, exact: Count, blocks: int = _MANY) -> float:
+    """Estimate a text's tokens by samples from all over it."""
+    span = len(text) - _SAMPLE
+    starts = [int((block + block * _UNEVEN % 1) * span / blocks) for block in range(blocks)]
+    sample = "\n".join(text[start : start + _SAMPLE] for start in starts)
+    return exact(sample) * len(text) / len(sample)

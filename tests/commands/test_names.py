@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shaping.commands import tool_name
-from shaping.commands.failure import nearest_programs
+from shaping.commands.ending import nearest_programs
 
 if TYPE_CHECKING:
     from pathlib import Path

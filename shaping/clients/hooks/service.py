@@ -19,12 +19,12 @@ from shaping.clients.hooks.results import HookedResult, read_hook_result
 from shaping.commands import make_response, output, plan_for
 from shaping.commands.output import Finished, Invocation
 from shaping.commands.process import ProcessExit
-from shaping.commands.response import costs_at_most
 from shaping.ledger import record_text
 from shaping.ledger.texts import keep_output
 from shaping.settings.context import mode
 from shaping.shaper import Shaper
 from shaping.tokens import counter
+from shaping.tokens.sampling import costs_at_most
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -257,9 +257,9 @@ def _limited(plan: Plan, tokens: int) -> Plan:
 def _is_cheaper(text: str, result: HookedResult, plan: Plan) -> bool:
     if text == result.text:
         return False
-    return (
-        not plan.enabled or "secrets redacted" in text or costs_at_most(result.cut(text), result.cut(result.text), plan)
-    )
+    if not plan.enabled or "secrets redacted" in text:
+        return True
+    return costs_at_most(result.cut(text), result.cut(result.text), counter(plan.tokenizer).exact)
 
 
 def _program() -> str:
