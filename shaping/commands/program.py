@@ -274,7 +274,7 @@ class LineShaper:
     def __init__(self, shaper: Shaper, plan: Plan, emit: Callable[[bytes], None], copy: Capture) -> None:
         self._shaper, self._plan, self._emit, self._copy = shaper, plan, emit, copy
         self._waiting = bytearray()
-        from shaping.cleaning import Pieces  # noqa: PLC0415  (most commands are no streams and start without it)
+        from shaping.cleaning import Pieces  # noqa: PLC0415 (most commands are no streams and start without it)
 
         self._pieces = Pieces()
         self.count = 0
