@@ -67,10 +67,9 @@ def encode(text: str) -> str:
     ):
         return text
     lines = text.replace("\r\n", "\n").split("\n")
-    forms = [_in_kinds(lines)]
+    written = _in_kinds(lines)
     if (marked := mark(lines)) and not _is_source(lines):
-        forms.append(f"{LEGEND}\n{_in_kinds(marked)}")
-    written = min(forms, key=cheap)
+        written = min(written, f"{LEGEND}\n{_in_kinds(marked)}", key=count)
     part = cheap(written) / cheap(text)
     if abs(part - _WORTH) < _UNSURE:
         part = count(written) / count(text)
