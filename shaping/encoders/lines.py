@@ -29,7 +29,7 @@ LARGEST: Final = 200_000  # characters of a text
 _RUN: Final = 4  # of them in a row, from which their tag is written once
 _LONGEST: Final = 2000  # characters of a line; a longer one is a document
 _PAYS: Final = 8  # characters that a tag must save in each of its lines
-_SHORT: Final = 24  # characters of a line without places for words, below which it has no tag
+_SHORT: Final = 32  # characters of a line without places for words, below which it has no tag
 _ENDS: Final = 8  # words that lines of different lengths may begin or end with
 _WORTH, _UNSURE = 0.85, 0.15  # of the tokens of a text is what it may cost written short; by which a guess may be wrong
 # Of the characters of a text is what must be saved, by some of its lines and by all: they say roughly what tokens say.
@@ -97,7 +97,7 @@ def _in_kinds(lines: Words) -> str:
     kinds = [
         kind
         for kind in kinds
-        if kind.saved >= _PAYS * len(kind.rows) and (any(kind.rows.values()) or len(kind.template) >= _SHORT)
+        if kind.saved >= _PAYS * len(kind.rows) and (any(kind.rows.values()) or len(kind.template.strip()) >= _SHORT)
     ]
     kinds = sorted(sorted(kinds, key=lambda kind: kind.saved)[-MOST:], key=lambda kind: min(kind.rows))
     if sum(kind.saved for kind in kinds) < _ENOUGH * len(text):
