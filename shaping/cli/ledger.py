@@ -101,13 +101,11 @@ def open_ledger(named: str | None) -> Iterator[LedgerDatabase]:
 
 
 @contextmanager
-def page_source(
-    ledger: str | None, since: str | None, config: Path | None, price: Price | None = None
-) -> Iterator[PageSource]:
+def page_source(ledger: str | None, since: str | None, config: Path | None) -> Iterator[PageSource]:
     """Open what a page is made from."""
     seconds = seconds_back(since)
     with open_ledger(ledger) as database, user_store(config) as store:
-        yield PageSource(database, store=store, config=lambda: load(config), seconds=seconds, price=price)
+        yield PageSource(database, store=store, config=lambda: load(config), seconds=seconds)
 
 
 def write_page(file: Path, written: str) -> Answer:
@@ -347,8 +345,6 @@ def ui(
     *,
     at: Annotated[str, PORT] = "127.0.0.1:8765",
     since: Annotated[str | None, SINCE] = None,
-    model: Annotated[str | None, MODEL] = None,
-    prices: Annotated[str | None, PRICES] = None,
     config: Annotated[Path | None, CONFIG] = None,
     ledger: Annotated[str | None, LEDGER] = None,
     open_it: Annotated[bool, OPEN] = True,
@@ -360,10 +356,9 @@ def ui(
         from shaping.page.app import page_app  # noqa: PLC0415 (an extra)
     except ImportError:
         raise stopped('the page needs an extra: pip install "shaping[http]"', code="DEPENDENCY_UNAVAILABLE") from None
-    price = price_of(model, prices)
     host, port = free_address(at)
     address, token = page_address(host, port)
-    with page_source(ledger, since, config, price) as source:
+    with page_source(ledger, since, config) as source:
         typer.echo(f"serving {address}", err=True)
         if open_it:
             webbrowser.open(address)
@@ -374,12 +369,10 @@ def report(
     *,
     output: Annotated[str, OUTPUT] = "report.html",
     since: Annotated[str | None, SINCE] = None,
-    model: Annotated[str | None, MODEL] = None,
-    prices: Annotated[str | None, PRICES] = None,
     config: Annotated[Path | None, CONFIG] = None,
     ledger: Annotated[str | None, LEDGER] = None,
 ) -> Answer:
     """Write what `shaping ui` shows as one HTML file that needs no network."""
-    with page_source(ledger, since, config, price_of(model, prices)) as source:
+    with page_source(ledger, since, config) as source:
         written = document(source.collect())
     return Answer({"html": written}, [written]) if output == "-" else write_page(Path(output), written)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from shaping.ledger import LedgerDatabase, LedgerEntry
-    from shaping.ledger.prices import Price
     from shaping.settings.plan import Surface
     from shaping.settings.sources import Origin
     from shaping.store.backends import Store
@@ -113,7 +112,6 @@ class PageData:
     config_hash: str = ""
     choices: tuple[ChosenRow, ...] = ()
     findings: tuple[Finding, ...] = ()
-    price: Price | None = None
 
 
 def read_findings(path: Path) -> tuple[Finding, ...]:
@@ -132,7 +130,7 @@ def _contract(failure: Mapping[str, Any]) -> Finding:
 
 
 class PageSource:
-    """Where a page's data come from; `config` and `findings` are asked anew for each page."""
+    """Where a page's data come from; `config` is asked anew for each page."""
 
     def __init__(
         self,
@@ -140,14 +138,11 @@ class PageSource:
         *,
         store: Store | None = None,
         config: Callable[[], LoadedConfig] | None = None,
-        findings: Callable[[], Sequence[Finding]] | None = None,
         seconds: float | None = None,
-        price: Price | None = None,
     ) -> None:
         self.database = database
         self._store, self._config = store, config
-        self._findings = findings or (lambda: read_findings(database.path.with_name(FINDINGS)))
-        self._seconds, self._price = seconds, price  # how far back; None is everything that the ledger has
+        self._seconds = seconds  # how far back; None is everything that the ledger has
         self._counted: dict[str, dict[str, FieldTokens]] = {}
 
     def collect(self) -> PageData:
@@ -178,8 +173,7 @@ class PageSource:
             config_files=() if config is None else tuple(config.files),
             config_hash="" if config is None else config.hash,
             choices=() if config is None else tuple(choices_in_force(config, list(tools)[:_TOOLS_OF_CONFIG])),
-            findings=tuple(self._findings()),
-            price=self._price,
+            findings=read_findings(self.database.path.with_name(FINDINGS)),
         )
 
     def _by_field(self, calls: Sequence[ShownCall]) -> Iterator[tuple[str, tuple[FieldTokens, ...]]]:

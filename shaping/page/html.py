@@ -134,10 +134,6 @@ def _summary(data: PageData) -> str:
         ("Calls", f"{total.calls:,}", f"{total.milliseconds / max(total.calls, 1):.1f} ms of shaping each"),
         ("Asked back", f"{total.expansions:,}", "expansions and queries, counted as read"),
     ]
-    if data.price is not None:
-        cost = data.price.cost(total.saved) or 0.0
-        said = f"{escape(data.price.model)}, {escape(data.price.date)}; each further turn adds cache reads"
-        cards.insert(1, ("Worth, written once", f"{cost:,.2f} {escape(data.price.currency)}", said))
     shown = "".join(
         f'<div class="card{" first" if not place else ""}"><h2>{title}</h2><strong>{value}</strong><p>{said}</p></div>'
         for place, (title, value, said) in enumerate(cards)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from shaping.page.data import Finding, PageSource
+from shaping.page.data import FINDINGS, PageSource
 from shaping.page.html import document
 from tests.page.conftest import Home, issues, make_home
 
@@ -22,7 +23,7 @@ Open = Callable[..., Any]
 def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("home")
     home, file = make_home(folder), folder / "report.html"
-    command = [sys.executable, "-m", "shaping", "report", "-o", str(file), "--model", "claude-sonnet-5"]
+    command = [sys.executable, "-m", "shaping", "report", "-o", str(file)]
     subprocess.run(command, env=home.environ, check=True, capture_output=True)
     return file.as_uri()
 
@@ -123,7 +124,10 @@ def test_a_call_arrives_while_the_page_is_open_and_what_is_read_stays(
 def test_what_tools_and_clients_say_is_text_and_never_markup(home: Home, tmp_path: Path, open_page: Open) -> None:
     attack = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>'\"&"
     home.record(attack, {"items": [{attack: attack, "gone": None}, {attack: attack, "gone": None}]}, server=attack)
-    source = PageSource(_database(home), findings=lambda: [Finding(attack, attack, attack, attack, attack)])
+    database = _database(home)
+    drift = dict.fromkeys(("tool", "path", "kind", "message", "rule"), attack)
+    database.path.with_name(FINDINGS).write_text(json.dumps({"drift": [drift], "contracts": []}))
+    source = PageSource(database)
     (tmp_path / "attacked.html").write_text(document(source.collect()))
     subprocess.run(
         [sys.executable, "-m", "shaping", "last", "--html", str(tmp_path / "last.html")],
