@@ -22,13 +22,13 @@ def scrub_value(value: Any) -> Any:
     return redact(plain_texts(value))[0]
 
 
-def scrub_error(error: ErrorDetail, *, names: bool = False) -> ErrorDetail:
+def scrub_error(error: ErrorDetail) -> ErrorDetail:
     """Return an error without secrets; the same object where it has none."""
     texts = {name: getattr(error, name) for name in _TEXTS}
     command = error.redirect.command if error.redirect is not None else None
-    if not names and not rules_for([texts, command]).rules:
+    if not rules_for([texts, command]).rules:
         return error
-    return change_texts(error, lambda texts: {name: redact(value, names=names)[0] for name, value in texts.items()})
+    return change_texts(error, lambda texts: {name: redact(value)[0] for name, value in texts.items()})
 
 
 def change_texts(error: ErrorDetail, change: Callable[[dict[str, Any]], dict[str, Any]]) -> ErrorDetail:

@@ -195,7 +195,6 @@ class PreparedCall:
     input: Any
     context: Context
     allow_eval: bool = False
-    debug: bool = False  # whether an error carries its traceback
     trusted: bool = False  # whether the caller has the registry's own trust, which outranks access
 
     def check(self) -> Any:
@@ -231,7 +230,7 @@ class PreparedCall:
 
     def failure(self, fault: Exception) -> Envelope[Any]:
         """Make the error envelope for an exception."""
-        error = from_exception(fault, debug=self.debug, state_changing=self.spec.state_changing)
+        error = from_exception(fault, state_changing=self.spec.state_changing)
         return local_envelope(None, self.spec.id, error=error)
 
 

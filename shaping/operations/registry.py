@@ -134,18 +134,17 @@ class Registry:
     """Operations by `namespace.name`: register them, list them, call them; every call is answered with an envelope.
 
     `shaper` shapes answers where a call asks for it (else one made from the config that is found), `allow_eval` lets
-    operations run that evaluate code (else the config says), and `debug` puts tracebacks into errors.
+    operations run that evaluate code (else the config says).
     `registry.add(from_openapi(document))` registers what an adapter returns, `registry.register(op)` a function under
     `@operation`; `await registry.execute("github.get_issue", {"number": 1}, identity)` calls one.
     """
 
-    def __init__(self, *, shaper: Shaper | None = None, allow_eval: bool | None = None, debug: bool = False) -> None:
+    def __init__(self, *, shaper: Shaper | None = None, allow_eval: bool | None = None) -> None:
         self._specs: dict[str, Spec] = {}
         self._handlers: dict[str, PreparedHandler] = {}
         self._shaper = shaper
         self._trust = Trust()
         self._allow_eval = allow_eval
-        self._debug = debug
 
     @property
     def allow_eval(self) -> bool:
@@ -302,7 +301,6 @@ class Registry:
             {} if given is None else given,
             Context(name, identity, request_id, make_env),
             allow_eval=self.allow_eval,
-            debug=self._debug,
             trusted=trust is self._trust,
         )
 
