@@ -131,11 +131,6 @@ def find_client(
     return _known(name, version) if entries is None else _found(name, version, entries)
 
 
-def reads(client: str | Mapping[str, object] | None, entries: tuple[KnownClient, ...] | None = None) -> Reads | None:
-    """Return the channel that this client's model reads, or None where nobody has said."""
-    return find_client(client, entries).reads
-
-
 @lru_cache(maxsize=256)  # asked with every result, and clients are few
 def _known(name: str, version: str) -> KnownClient:
     return _found(name, version, known_clients())

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shaping.clients import KnownClient, known_clients, load, reads
+from shaping.clients import KnownClient, find_client, known_clients, load
 
 OLD_AND_NEW = (
     KnownClient("new", ("agent",), "structured", "here", ">=2.0.21"),
@@ -39,11 +39,11 @@ OLD_AND_NEW = (
     ],
 )
 def test_a_client_is_known_by_its_name_and_version(client: Any, channel: str | None) -> None:
-    assert reads(client) == channel
+    assert find_client(client).reads == channel
 
 
 def test_a_name_is_known_in_any_case() -> None:
-    assert reads("Claude-Code") == "structured"
+    assert find_client("Claude-Code").reads == "structured"
 
 
 @pytest.mark.parametrize(
@@ -58,18 +58,18 @@ def test_a_name_is_known_in_any_case() -> None:
     ],
 )
 def test_a_version_bound_divides_a_clients_past_from_its_present(version: str, channel: str) -> None:
-    assert reads({"name": "agent", "version": version}, OLD_AND_NEW) == channel
+    assert find_client({"name": "agent", "version": version}, OLD_AND_NEW).reads == channel
 
 
 @pytest.mark.parametrize(("bound", "met"), [("==1.0", True), ("<=1", True), (">1.0.0", False), (">=0.9,<1.1", True)])
 def test_every_kind_of_bound_is_understood(bound: str, met: bool) -> None:
     entries = (KnownClient("a", ("agent",), "content", "here", bound),)
-    assert (reads("agent@1.0.0", entries) == "content") is met
+    assert (find_client("agent@1.0.0", entries).reads == "content") is met
 
 
 def test_a_bound_that_is_no_bound_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="'~1' is not a version bound"):
-        reads("agent@1", (KnownClient("a", ("agent",), "content", "here", "~1"),))
+        find_client("agent@1", (KnownClient("a", ("agent",), "content", "here", "~1"),))
 
 
 def test_every_entry_says_where_it_is_known_from() -> None:
