@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import orjson
+from platformdirs import user_config_path
 
 from shaping.settings.files import data_directory, exchange, refuse_links, replace_file, sync_directory, written_beside
 
@@ -43,14 +43,13 @@ class EditedMeanwhileError(UnusableFileError):
     """A config file that somebody else writes all the time."""
 
 
-def client_files(client: str, folder: Path, environ: Mapping[str, str] = os.environ) -> list[Path]:
+def client_files(client: str, folder: Path) -> list[Path]:
     """Return the files of a client that exist: the project's first, then the user's."""
     known = CLIENTS[client]
-    home = Path(environ.get("HOME") or environ.get("USERPROFILE") or Path.home())
-    places = [(folder, known.project), (home, known.home), (_desktop_directory(home, environ), known.desktop)]
-    if client == "codex" and environ.get("CODEX_HOME"):
-        places.append((Path(environ["CODEX_HOME"]), ("config.toml",)))
-    found = [place / name for place, names in places[1:] for name in names]
+    places = [(Path.home(), known.home), (user_config_path(roaming=True), known.desktop)]
+    if client == "codex" and os.environ.get("CODEX_HOME"):
+        places.append((Path(os.environ["CODEX_HOME"]), ("config.toml",)))
+    found = [place / name for place, names in places for name in names]
     return list(dict.fromkeys([*_files_in(folder, known.project), *(file for file in found if file.is_file())]))
 
 
@@ -181,11 +180,3 @@ def _exchanged(file: Path, beside: Path, before: bytes, after: bytes) -> bool:
         if found == expected:
             return placed is after
         expected, placed = placed, found
-
-
-def _desktop_directory(home: Path, environ: Mapping[str, str]) -> Path:
-    if sys.platform == "darwin":
-        return home / "Library" / "Application Support"
-    if sys.platform == "win32":
-        return Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
-    return Path(environ.get("XDG_CONFIG_HOME") or home / ".config")

@@ -18,7 +18,7 @@ from shaping.learning.fields import covers, leads_to
 from shaping.learning.statistics import ToolStatistics, TrafficStatistics
 from shaping.learning.traffic import ToolCall, Usage
 from shaping.paths import deep_path
-from shaping.settings.files import ledger_path
+from shaping.settings.files import ledger_path, replace_file
 from shaping.settings.resolve import fits, full_name
 
 if TYPE_CHECKING:
@@ -231,9 +231,7 @@ def keep_findings(drift: list[Drift], failures: list[Any], time: float, path: Pa
     """Keep what a check found, as JSON: `time`, `drift` and `contracts`."""
     data = {"time": time, "drift": [asdict(one) for one in drift], "contracts": [asdict(one) for one in failures]}
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}")
-    temporary.write_bytes(orjson.dumps(data, option=orjson.OPT_INDENT_2))
-    temporary.replace(path)
+    replace_file(path, orjson.dumps(data, option=orjson.OPT_INDENT_2))
 
 
 class DriftWatch:

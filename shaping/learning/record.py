@@ -18,7 +18,7 @@ import orjson
 
 from shaping.cleaning import without_private_and_secrets
 from shaping.redaction import scrub
-from shaping.settings.files import refuse_links
+from shaping.settings.files import delete_oldest, refuse_links
 from shaping.settings.resolve import full_name
 from shaping.store.keeper import BackgroundQueue
 from shaping.tokens import count
@@ -176,11 +176,7 @@ class Recorder:
         # The folder is looked at from time to time only: other processes write to it too.
         if self._size != size and self._size < self._max_bytes // 20:
             return
-        files = sorted(recordings(self.folder), key=lambda path: (path.stat().st_mtime, path))
-        total = size + sum(path.stat().st_size for path in files)
-        while files and total > self._max_bytes:
-            total -= files[0].stat().st_size
-            files.pop(0).unlink(missing_ok=True)
+        delete_oldest(recordings(self.folder), self._max_bytes - size)
         self._size = 1
 
 

@@ -6,10 +6,11 @@ import errno
 import hashlib
 import os
 import shutil
+import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -211,6 +212,21 @@ def written_beside(file: Path, content: bytes, *, like: Path | None = None) -> I
         yield beside
     finally:
         beside.unlink(missing_ok=True)
+
+
+def delete_oldest(files: Iterable[Path], room: int, since: float = 0.0) -> None:
+    """Delete files that were changed before a time, and the oldest of those that take more bytes than there is room."""
+    found: list[tuple[float, int, Path]] = []
+    for file in files:
+        with suppress(OSError):  # other processes delete files, too
+            known = file.lstat()
+            if stat.S_ISREG(known.st_mode):
+                found.append((known.st_mtime, known.st_size, file))
+    for changed, size, file in sorted(found, reverse=True):
+        room -= size
+        if room < 0 or changed < since:
+            with suppress(OSError):
+                file.unlink()
 
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux

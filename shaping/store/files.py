@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import stat
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ from typing import Any, Final
 
 import orjson
 
-from shaping.settings.files import cache_directory, link_in_tree
+from shaping.settings.files import cache_directory, delete_oldest, link_in_tree
 
 MAX_DAYS: Final = 7.0
 MAX_BYTES: Final = 200_000_000  # of all files together; the oldest go first
@@ -50,7 +49,8 @@ class ResultFile:
         """Write the file and delete old ones; False where that cannot be done."""
         try:
             _prepare(self.path.parent)
-            _forget(self.path.parent, max_days, max_bytes - len(self.content))
+            ours = (file for file in self.path.parent.iterdir() if _OURS.search(file.name))
+            delete_oldest(ours, max_bytes - len(self.content), time.time() - max_days * 86_400)
             flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
             with os.fdopen(os.open(self.path, flags, 0o600), "wb") as out:
                 out.write(self.content)
@@ -135,19 +135,3 @@ def _prepare(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with suppress(FileExistsError), (folder / ".gitignore").open("x") as ignore:  # follows no link
         ignore.write("*\n")
-
-
-def _forget(folder: Path, max_days: float, max_bytes: int) -> None:
-    """Delete those of our files that are too old, and the oldest of those that are too many."""
-    found: list[tuple[float, int, Path]] = []
-    for file in folder.iterdir():
-        with suppress(OSError):
-            known = file.lstat()
-            if _OURS.search(file.name) and stat.S_ISREG(known.st_mode):
-                found.append((known.st_mtime, known.st_size, file))
-    left = max_bytes
-    for changed, size, file in sorted(found, reverse=True):
-        left -= size
-        if left < 0 or changed < time.time() - max_days * 86_400:
-            with suppress(OSError):
-                file.unlink()
