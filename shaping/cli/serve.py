@@ -13,7 +13,9 @@ import typer
 
 from shaping.cli.output import CONFIG, Answer, free_address, stopped
 from shaping.learning.record import Recorder
-from shaping.operations.openapi import Auth, DocumentError, HttpConfig, from_openapi_file, from_openapi_url
+from shaping.operations.openapi import from_openapi_file, from_openapi_url
+from shaping.operations.openapi.client import Auth, HttpConfig
+from shaping.operations.openapi.document import DocumentError
 from shaping.operations.registry import RegistrationError, Registry, scan
 from shaping.operations.spec import OperationFilter, Spec, TooManyError, listing_tokens, select_operations
 from shaping.proxy import LIMITS

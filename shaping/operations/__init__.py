@@ -4,7 +4,8 @@ from shaping.operations.adapters import McpConfig, McpLoader, from_command, from
 from shaping.operations.calls import CallHandler, PendingCalls
 from shaping.operations.execute import Access, Context, Identity
 from shaping.operations.guard import admit, visible
-from shaping.operations.openapi import Auth, HttpConfig, from_openapi, from_openapi_file, from_openapi_url
+from shaping.operations.openapi import from_openapi, from_openapi_file, from_openapi_url
+from shaping.operations.openapi.client import Auth, HttpConfig
 from shaping.operations.registry import Registry, scan
 from shaping.operations.schemas import from_schema
 from shaping.operations.spec import OperationType, Spec, make_spec, operation

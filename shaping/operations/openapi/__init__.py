@@ -9,29 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from shaping.errors.detail import code_for_status
 from shaping.operations.openapi.client import READING, Auth, Client, EventStream, HttpCall, HttpConfig, new_client
-from shaping.operations.openapi.document import (
-    DocumentError,
-    OpenApiDocument,
-    SchemaConverter,
-    read_document,
-    read_file,
-    unique_name,
-)
+from shaping.operations.openapi.document import OpenApiDocument, SchemaConverter, read_document, read_file, unique_name
 from shaping.operations.openapi.requests import is_json, read_inputs
 from shaping.operations.spec import READING_METHODS, Spec, make_spec
 
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = [
-    "Auth",
-    "DocumentError",
-    "HttpConfig",
-    "HttpOperations",
-    "from_openapi",
-    "from_openapi_file",
-    "from_openapi_url",
-]
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 STREAM = "text/event-stream"
 

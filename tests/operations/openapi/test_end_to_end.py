@@ -24,7 +24,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from shaping.envelope import Envelope
-from shaping.operations.openapi import HttpConfig, from_openapi
+from shaping.operations.openapi import from_openapi
+from shaping.operations.openapi.client import HttpConfig
 from shaping.operations.registry import Registry
 
 if TYPE_CHECKING:

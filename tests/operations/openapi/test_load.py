@@ -11,8 +11,9 @@ import jsonschema_rs
 import pytest
 
 from shaping.errors import registry
-from shaping.operations.openapi import DocumentError, HttpConfig, from_openapi, from_openapi_file, from_openapi_url
-from shaping.operations.openapi.document import OpenApiDocument, SchemaConverter, read_document
+from shaping.operations.openapi import from_openapi, from_openapi_file, from_openapi_url
+from shaping.operations.openapi.client import HttpConfig
+from shaping.operations.openapi.document import DocumentError, OpenApiDocument, SchemaConverter, read_document
 
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus" / "openapi"
 CORPUS_FILES = sorted([*CORPUS.glob("*.gz"), *CORPUS.glob("oai-examples/*")])

@@ -9,7 +9,8 @@ from urllib.parse import unquote_plus
 import anyio
 import pytest
 
-from shaping.operations.openapi import Auth, HttpConfig, from_openapi
+from shaping.operations.openapi import from_openapi
+from shaping.operations.openapi.client import Auth, HttpConfig
 from shaping.operations.registry import Registry
 
 if TYPE_CHECKING:

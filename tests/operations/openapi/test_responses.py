@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from shaping.operations.openapi import HttpConfig, from_openapi
+from shaping.operations.openapi import from_openapi
+from shaping.operations.openapi.client import HttpConfig
 from shaping.operations.registry import Registry
 
 if TYPE_CHECKING:
