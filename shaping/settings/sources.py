@@ -287,9 +287,7 @@ def narrowed(
     """
     left_out: list[Keys] = []
 
-    def kept(keys: Keys, choices: Any) -> Any:
-        if not isinstance(choices, dict):
-            return choices
+    def kept(keys: Keys, choices: Any) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for name, value in choices.items():
             applies = protecting(value) if name == "redact" else _narrowing(name, value, users)
@@ -300,7 +298,7 @@ def narrowed(
         return found
 
     if is_profile:
-        data = kept((), dict(document.data))
+        data = kept((), document.data)
         return replace(document, data=data, narrows=True, left_out=tuple(left_out))
     data = {}
     for section, value in document.data.items():
@@ -309,10 +307,9 @@ def narrowed(
         elif section == "global":
             data[section] = kept((section,), value)
         elif isinstance(value, dict):
-            data[section] = {name: kept((section, name), choices) for name, choices in value.items()}
-            if section == "profiles":
-                left_out += [(section, name) for name in value if name in users]
-                data[section] = {name: value for name, value in data[section].items() if name not in users}
+            taken = users if section == "profiles" else ()
+            left_out += [(section, name) for name in value if name in taken]
+            data[section] = {name: kept((section, name), one) for name, one in value.items() if name not in taken}
         else:
             data[section] = value
     return replace(document, data=data, narrows=True, left_out=tuple(left_out))
