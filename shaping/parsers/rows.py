@@ -55,16 +55,20 @@ def _column(cells: list[str]) -> list[Any]:
 
 def parse_csv(text: str) -> list[dict[str, Any]] | None:
     """Return the records of a text of separated values with a header line."""
+    text = text if "\n" in text else text.replace("\r", "\n")  # as old programs end lines
     first = text[:10_000].split("\n", 1)[0]
     read = (_parse_separated(text, first, delimiter) for delimiter in "\t,;" if delimiter in first)
     return next((found for found in read if found is not None), None)
 
 
 def _parse_separated(text: str, first: str, delimiter: str) -> list[dict[str, Any]] | None:
+    spaced = f'"{delimiter} "' in first  # as people write lists of quoted words
     try:
-        if not are_names(next(csv.reader([first.rstrip("\r")], delimiter=delimiter, strict=True), [])):
+        if not are_names(
+            next(csv.reader([first.rstrip("\r")], delimiter=delimiter, strict=True, skipinitialspace=spaced), [])
+        ):
             return None
-        rows = list(csv.reader(text.splitlines(), delimiter=delimiter, strict=True))
+        rows = list(csv.reader(text.splitlines(), delimiter=delimiter, strict=True, skipinitialspace=spaced))
     except csv.Error:
         return None
     names, body = rows[0], rows[1:]

@@ -113,6 +113,7 @@ _STEP = re.compile(
     r"|(?P<text>[^\x00-\x08\x0a-\x1f\x7f]+)"
 )
 _BAR = re.compile(r"[\d.,:#=>█▉▊▋▌▍▎▏▓▒░━╸╺─\-|/\\ ]+")
+_OLD_LINES, _DISTINCT = 4, 0.9  # lines that end in a carriage return, and the part of them that comes once
 _PERCENT = re.compile(r"(\d{1,3})(?:\.\d+)?\s?%")
 # A percentage alone could be anybody's number: progress ends with it, counts with it, draws it or has a speed.
 _PROGRESS = re.compile(r"%\s*[\])|]?\s*$|%\s*\(\d+/\d+\)|[█▉▊▋▌▍▎▏▓▒░━╸]|[#=>]{5}|\d\s?[KMG]?i?B/s")
@@ -133,8 +134,17 @@ def clean_lines(text: str) -> list[str]:
 
 def render_terminal(text: str) -> str:
     """Carry out what the text tells a terminal to do; an error that would be render_terminal over stays as a line."""
-    plain = _separated(_COLOURS.sub("", text.replace("\r\n", "\n")))
+    plain = _with_line_feeds(_separated(_COLOURS.sub("", text.replace("\r\n", "\n"))))
     return _Screen().show(plain) if _CONTROLS.search(plain) else plain
+
+
+def _with_line_feeds(text: str) -> str:
+    """Return a text whose lines end in a carriage return alone, as old programs write, with line feeds."""
+    if "\r" not in text or "\n" in text or "\x1b" in text or _PROGRESS.search(text) or _PERCENT.search(text):
+        return text
+    lines = text.split("\r")
+    # A display that is painted over comes back to what it showed.
+    return "\n".join(lines) if len(lines) > _OLD_LINES and len(set(lines)) > len(lines) * _DISTINCT else text
 
 
 def _separated(text: str) -> str:

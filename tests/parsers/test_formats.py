@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from shaping.parsers import Parsed, parse, parse_within
+from shaping.parsers.rows import parse_csv
 
 NMAP = """<?xml version="1.0"?>
 <!-- a scan -->
@@ -214,6 +215,13 @@ def test_a_property_list_is_what_it_holds() -> None:
     assert parsed is not None
     assert parsed.value == {"Name": "Safari", "On": True, "Sizes": [1, 2.5]}
     assert parse(text.replace("<key>On</key>", "")) is None
+
+
+def test_separated_values_may_have_old_line_ends_or_spaces_between_quoted_names() -> None:
+    rows = [{"id": n, "name": f"row {n}"} for n in range(4)]
+    assert parse_csv("\r".join(["id,name", *(f"{n},row {n}" for n in range(4))])) == rows
+    assert parse_csv("\n".join(['"id", "name"', *(f'{n}, "row {n}"' for n in range(4))])) == rows
+    assert parse_csv("First, we met, then\nwe left, and, so\n") is None
 
 
 def test_a_document_type_is_no_obstacle_unless_it_is_that_of_a_page() -> None:

@@ -104,3 +104,10 @@ def test_painting_a_line_again_and_again_looks_at_each_character_once(
 
 def test_what_would_be_painted_over_a_very_wide_row_begins_a_new_one() -> None:
     assert render_terminal("x" * 2_000 + "\rdone") == "x" * 2_000 + "\ndone"
+
+
+def test_lines_that_end_in_a_carriage_return_alone_are_lines_unless_they_paint_progress() -> None:
+    notes = "\r".join(f"note {n}: what happened on day {n}" for n in range(9))
+    assert render_terminal(notes) == notes.replace("\r", "\n")
+    assert render_terminal("\r".join(f"fetched {n}%" for n in range(90, 101))) == "fetched 100%"
+    assert render_terminal("\r".join("-\\|/" * 9)) == "/"
