@@ -26,8 +26,12 @@ _ERROR = (
 # In one line, or in many at once: most texts have few lines that report an error.
 _has_error_word = matcher(f"(?im){_ERROR}")
 _TOGETHER: Final = 16  # lines
-_NO_ERROR = re.compile(r"\b(?:0|no)\s+(?:errors?|failures?|failed|problems?|conflicts?)\b", re.IGNORECASE)
-_may_say_no_error = matcher(r"(?i)(?:0|no)\s+(?:error|fail|problem|conflict)")
+_NO_ERROR = re.compile(
+    r"\b(?:0|no)\s+(?:errors?|failures?|failed|problems?|conflicts?)\b"
+    r"|\b0\s+(?:(?!and\b|but\b|of\b|with\b)[a-z]+\s+){1,2}(?:errors|failures)\b",  # 0 output buffer failures
+    re.IGNORECASE,
+)
+_may_say_no_error = matcher(r"(?i)(?:0|no)\s+(?:[a-z]+\s+){0,2}(?:error|fail|problem|conflict)")
 _HEADING: Final = "Traceback (most recent call last)"
 _FRAME = re.compile(r"\s+(?:at\s|\.\.\.\s\d+\s)")
 _CAUSE = re.compile(r"\s*(?:Caused by|Suppressed): ")

@@ -76,13 +76,20 @@ def test_nothing_that_a_program_prints_is_too_odd(text: str) -> None:
         "error: x", "ERROR x", "E   assert 1 == 2", "ValueError: no", "java.lang.NullPointerException", "FAILED t.py",
         "fatal: no", "Traceback (most recent call last):", "not ok 3 - x", "src/a.py:3:1: F401 unused",
         "ls: cannot access 'x'", "bash: x: command not found", "panic: oh", "Permission denied", "2 errors, 0 warnings",
+        "exit code 0 with errors", "10 input errors", "0 input errors, 3 output failures",
     ],
 )  # fmt: skip
 def test_lines_that_tell_of_an_error(line: str) -> None:
     assert is_error_line(line)
 
 
-@pytest.mark.parametrize("line", ["0 errors", "no errors found", "10 passed, 0 failed", "terror", "all is well", ""])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "0 errors", "no errors found", "10 passed, 0 failed", "0 input errors, 0 CRC", "0 output buffer failures",
+        "terror", "all is well", "",
+    ],
+)  # fmt: skip
 def test_lines_that_do_not(line: str) -> None:
     assert not is_error_line(line)
 
