@@ -67,13 +67,21 @@ def encode(text: str) -> str:
     ):
         return text
     lines = text.replace("\r\n", "\n").split("\n")
-    written = _in_kinds(lines)
-    if (marked := mark(lines)) and not _is_source(lines):
-        written = min(written, f"{LEGEND}\n{_in_kinds(marked)}", key=count)
+    written, marked = _in_kinds(lines), mark(lines)
+    ways = [written] if _pays(written, text) else []
+    if marked and _pays(in_marks := f"{LEGEND}\n{_in_kinds(marked)}", text) and not _is_source(lines):
+        ways.append(in_marks)
+    return min(ways, key=count) if len(ways) > 1 else ways[0] if ways else text
+
+
+def _pays(written: str, text: str) -> bool:
+    """Whether a writing of a text saves enough of its tokens, which are counted where a guess is not sure."""
+    if len(written) >= len(text):
+        return False
     part = cheap(written) / cheap(text)
     if abs(part - _WORTH) < _UNSURE:
         part = count(written) / count(text)
-    return written if part <= _WORTH else text
+    return part <= _WORTH
 
 
 def _in_kinds(lines: Words) -> str:
