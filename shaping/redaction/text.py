@@ -302,7 +302,7 @@ def _base64_texts(text: str) -> Iterator[Base64Text]:
             begin = max(found.start() - _BEFORE_TEXT, start + (found.start() - start) % 4)
             code = "".join(text[max(begin, first) : last] for first, last in lines)
             yield _said(code, (begin, end))
-            if (lines[0][1] - start) % 4:  # then each may be a text of its own
+            if len(lines) > 1 and (lines[0][1] - start) % 4:  # then each may be a text of its own
                 yield from (_said(text[first:last], (first, last)) for first, last in lines)
         start = kinds.find(b"a" * _SHORTEST_BASE64, end)
 
