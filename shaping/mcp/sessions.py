@@ -43,6 +43,7 @@ _MOST_NAMED = 1000
 LOOK_SECONDS = 0.25  # between looks for a new config
 TOOLS_CHANGED = "notifications/tools/list_changed"
 _RESEMBLES: Final = 0.85  # how alike two names are before one is taken for a slip of the other
+_COMPARED = 200  # tools that a rule is compared with: a server may list thousands
 EXPAND = "shaping_expand"
 CONTROL = "_shape"
 _OWN = orjson.loads(Path(__file__).with_name("tools.json").read_bytes())
@@ -118,10 +119,11 @@ def log_idle_rules(config: Config, servers: Mapping[str, str], logged: set[str])
     for pattern in config.tool_overrides or {}:
         server, slash, _ = pattern.rpartition("/")
         meant = not slash or any(fits(name.partition("/")[0], server) for name in names)
-        if not meant or pattern in logged or any(fits(name, pattern) for name in names):
+        may_be_wrong = slash or not is_pattern(pattern)
+        if not (meant and may_be_wrong) or pattern in logged or any(fits(name, pattern) for name in names):
             continue
-        near = nearest(pattern, names if slash else list(servers), n=1, least=_RESEMBLES)
-        if slash or (near and not is_pattern(pattern)):
+        near = nearest(pattern, (names if slash else list(servers))[:_COMPARED], n=1, least=_RESEMBLES)
+        if slash or near:
             logged.add(pattern)
             logger.warning("the rules for %r match no tool that the server lists.%s", pattern, did_you_mean(near))
 

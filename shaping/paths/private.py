@@ -61,22 +61,20 @@ class PrivateNames:
         self.all = None in last
         steps = sorted((step for step in last if step), key=str)
         self.names: dict[str, str] = {}
-        patterns: dict[str, str] = {}
+        # What is looked for as a pattern, with the longest of its letters that a text must have.
+        self.patterns: dict[Name | Glob, str] = {}
         for step in steps:
             if isinstance(step, Name) and any(map(str.isalnum, plain_name(step.key))):
                 self.names.setdefault(plain_name(step.key), str(step))
                 # `I'd` is no `id`: in a text, the apostrophe of a name counts.
                 self.names.setdefault("".join(_TOKEN.findall(plain_text(step.key).casefold())), str(step))
-            elif isinstance(step, Name):
-                patterns[str(step)] = re.escape(step.key)
             else:
-                patterns[str(step)] = spelt_pattern(plain_pattern(step)).pattern
+                pieces = map(compact, plain_text(step.pattern).split("*") if isinstance(step, Glob) else ())
+                self.patterns[step] = max(pieces, key=len, default="")
         self.globs = [plain_pattern(step) for step in steps if isinstance(step, Glob)]
         self.letters = {compact(name).encode("utf-8", "replace") for name in self.names}
         self.lengths = sorted({len(name) for name in self.names})
         self.firsts = frozenset(name[0] for name in self.names)
-        self.labels = list(patterns)
-        self.pattern = re.compile("|".join(f"({one})" for one in patterns.values()) or r"(?!)", re.IGNORECASE)
         self.is_label = lru_cache(maxsize=4096)(self._is_label)
 
     def _is_label(self, text: str) -> bool:
@@ -111,12 +109,14 @@ class PrivateNames:
         for run in (text, *(run for run in _BASE64_RUN.findall(text) if run[:2] in _TEXT_STARTS)):
             if found := base64_text(run):
                 plain += f"\n{plain_text(found)}"
-        if not (self.all or self.labels or self._may_be_in(plain)):
+        if not (self.all or self.patterns or self._may_be_in(plain)):
             return None
         if self.all and plain.strip():
             return "*"
-        if self.labels and (match := self.pattern.search(plain)):
-            return self.labels[(match.lastindex or 1) - 1]
+        letters = compact(plain) if self.patterns else ""
+        for step, piece in self.patterns.items():
+            if piece in letters and _in_texts(step).search(plain):
+                return str(step)
         hit = self._first_name(plain)
         return hit or (self._first_name(f"{TAG.sub(' ', plain)}\n{TAG.sub('', plain)}") if "<" in plain else None)
 
@@ -194,6 +194,13 @@ def _spelt(name: Name | Glob | None) -> str:
     if isinstance(name, Name):
         return r"[_ -]?".join(map(re.escape, name.key.translate(_SEPARATORS) or name.key))
     return r"[\w-]{0,40}".join(re.sub(r"\\?[_ -]", "[_ -]", re.escape(piece)) for piece in name.pattern.split("*"))
+
+
+@lru_cache(maxsize=16384)
+def _in_texts(step: Name | Glob) -> re.Pattern[str]:
+    if isinstance(step, Glob):
+        return spelt_pattern(plain_pattern(step))
+    return re.compile(re.escape(step.key), re.IGNORECASE)  # of signs alone
 
 
 def spelt_pattern(name: Name | Glob | None) -> re.Pattern[str]:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass, replace
-from fnmatch import fnmatchcase
-from functools import cache
+from fnmatch import translate
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from shaping.parsers import FORMATS
@@ -58,7 +58,16 @@ def fits(tool: str, pattern: str) -> bool:
     if slash and own.startswith(f"{server}_") and fits(f"{server}/{own.removeprefix(f'{server}_')}", pattern):
         return True
     # `kubectl get *` is for `kubectl get -n prod pods` too, whose name ends where its options begin.
-    return tool == pattern or fnmatchcase(tool, pattern) or fnmatchcase(tool, pattern.removesuffix(" *"))
+    return tool == pattern or _fits_glob(tool, pattern) or _fits_glob(tool, pattern.removesuffix(" *"))
+
+
+def _fits_glob(name: str, pattern: str) -> bool:
+    return _compiled(pattern).match(name) is not None
+
+
+@lru_cache(maxsize=16384)  # `fnmatch` remembers 256
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(translate(pattern))
 
 
 def overlap(one: str, other: str) -> bool:
@@ -80,9 +89,9 @@ def overlap(one: str, other: str) -> bool:
 
 def _share(one: str, other: str) -> bool:
     if len(one) == 1 and one != "?":
-        return fnmatchcase(one, other)
+        return _fits_glob(one, other)
     if len(other) == 1 and other != "?":
-        return fnmatchcase(other, one)
+        return _fits_glob(other, one)
     return True  # two classes, or a class and '?': a warning too many beats one too few
 
 
@@ -215,6 +224,7 @@ def _guards(call: PlanRequest, pattern: str) -> bool:
     return call.names_itself and "/" in tool and fits(tool.partition("/")[2], pattern.partition("/")[2])
 
 
+@lru_cache(maxsize=8192)
 def _seen(name: str) -> str:
     """Return a name as a reader tells it from another: without case, outer blanks and what shows nothing."""
     return "/".join(part.strip() for part in plain_letters(visible_text(name)).casefold().split("/"))
