@@ -1,6 +1,6 @@
-"""How the time of redaction, private paths, parsers, terminals, tables, SQL and MCP results grows by size.
+"""How the time of redaction, private paths, parsers, terminals, tables, SQL and MCP messages grows by size and number.
 
-    python benchmarks/bench_growth.py [--bytes 400000]
+    python benchmarks/bench_growth.py [--bytes 400000] [--only "by number"]
 
 A step that is linear takes twice as long for twice the text. The exponent is that of the last two doublings together,
 by the processor's time, the best of three; what is above 1.3 is measured again at four times the size, where the costs
@@ -17,8 +17,9 @@ import time
 from base64 import b64encode
 from typing import TYPE_CHECKING, Any
 
-from shaping import Shaper
+from shaping import Shaper, shape
 from shaping.encoders import encode
+from shaping.mcp.shaper import MCPShaper
 from shaping.parsers import parse
 from shaping.parsers.terminal import clean_lines
 from shaping.paths import compile_fields
@@ -28,7 +29,7 @@ from shaping.redaction import redact, redact_json, redact_stream, redact_text
 from shaping.store.sql import Database
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 BAR = 1.3
 PLANTED = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
@@ -176,6 +177,84 @@ RUN: dict[str, Callable[[Any], object]] = {
 }
 
 
+def _listed(count: int, rules: dict[str, Any]) -> Callable[[], object]:
+    """List so many tools to a client."""
+    mcp_shaper = MCPShaper(Shaper(rules, watch=False))
+    tools = [
+        {
+            "name": f"tool_{at}",
+            "description": "what it does " * 5,
+            "inputSchema": {"type": "object", "properties": {f"a{at}": {"type": "string"}, "b": {"type": "string"}}},
+            "outputSchema": {"type": "object", "properties": {f"o{at}": {"type": "integer"}}},
+        }
+        for at in range(count)
+    ]
+    client = {"name": "c", "version": "1"}
+    return lambda: mcp_shaper.list_result(mcp_shaper.begin(client, None), {"tools": tools}, lambda _: "server")
+
+
+def _shaped(rules: dict[str, Any]) -> Callable[[], object]:
+    """Shape a small answer by so many rules, which are loaded too."""
+    value = [{"id": at, "name": f"x {at}", "a": {"b": {"c": 1}}, "note": "some words of a text"} for at in range(100)]
+    return lambda: Shaper(rules, watch=False).shape(value, tool="t").text
+
+
+def _blocks(blocks: list[dict[str, Any]]) -> Callable[[], object]:
+    shaper = Shaper(PRIVATE, watch=False)
+    return lambda: shaper.shape_result({"content": blocks}, tool="t")
+
+
+def _logged(count: int) -> Callable[[], object]:
+    redaction = MCPShaper(Shaper(PRIVATE, watch=False)).redaction
+    messages = [{"level": "info", "data": f"line {at} of an email"} for at in range(count)]
+    return lambda: [
+        (redaction.members(one, ("data", "logger")), redaction.log_line("s", f"  {one['data']}")) for one in messages
+    ]
+
+
+def _yielded(count: int) -> Callable[[], object]:
+    @shape(tool="t", shaper=Shaper(PRIVATE, watch=False))
+    def rows() -> Iterator[list[Any]]:
+        yield ["name", "email"]
+        for at in range(count):
+            yield ["Bob", at]
+
+    return lambda: list(rows())
+
+
+PRIVATE: dict[str, Any] = {"global": {"private": ["**.email", "account.pin"]}}
+# What there can be many of, beside characters: each makes a call for so many of them.
+MANY: dict[str, Callable[[int], Callable[[], object]]] = {
+    "tools": lambda count: _listed(count, {}),
+    "tools and private fields": lambda count: _listed(count, PRIVATE),
+    "rules and 100 tools": lambda count: _listed(
+        100, {"tool_overrides": {f"tool_{at}_*": {"private": ["**.x"]} for at in range(count)}}
+    ),
+    "private paths": lambda count: _shaped({"global": {"private": [f"**.field_{at}" for at in range(count)]}}),
+    "private paths from the root": lambda count: _shaped(
+        {"global": {"private": [f"a.b.f{at}" for at in range(count)]}}
+    ),
+    "private patterns": lambda count: _shaped({"global": {"private": [f"**.*_{at}" for at in range(count)]}}),
+    "redacted paths": lambda count: _shaped({"global": {"redact": {"paths": [f"**.f{at}" for at in range(count)]}}}),
+    "texts": lambda count: _blocks([{"type": "text", "text": f"text {at} of words"} for at in range(count)]),
+    "texts of JSON": lambda count: _blocks(
+        [{"type": "text", "text": f'{{"email":{at},"b":1}}'} for at in range(count)]
+    ),
+    "embedded resources": lambda count: _blocks(
+        [{"type": "resource", "resource": {"uri": f"x://{at}", "text": f"text {at}"}} for at in range(count)]
+    ),
+    "log messages": _logged,
+    "answers of different tools": lambda count: (
+        lambda: [
+            SHAPER.shape_result({"content": [{"type": "text", "text": f"{at}"}]}, tool=f"{count}-{at}")
+            for at in range(count)
+        ]
+    ),
+    "yielded rows": _yielded,
+}
+COUNT = 4000
+
+
 def _below_headers(depth: int, rows: Any) -> Any:
     for _ in range(depth):
         rows = {"header": ["email", "b"], "inside": rows}
@@ -242,15 +321,27 @@ def main() -> int:
         if options.only not in way:
             continue
         rows = sorted(((*exponent(run, make, size), name) for name, make in MAKE.items()), reverse=True)
-        print(f"{way}: {len(rows)} texts of {size:,} characters; the fastest growing:")
-        for power, last, name in rows[:3]:
-            print(f"    n^{power:.2f}  {last * 1e3:8.1f} ms  {name}")
-        slowest = max(rows, key=lambda row: row[1])
-        print(f"    the slowest: {slowest[1] * 1e3:.1f} ms, {slowest[2]}")
-        failed += [f"{way}, {name}: n^{power:.2f}" for power, _, name in rows if power > BAR]
+        failed += _told(f"{way}: {len(rows)} texts of {size:,} characters", rows, way)
+    if options.only in "by number":
+        rows = sorted(((*exponent(_called, make, COUNT), name) for name, make in MANY.items()), reverse=True)
+        failed += _told(f"by number: {len(rows)} kinds of things, {COUNT:,} of each", rows, "by number")
     for line in failed:
         print(line, file=sys.stderr)
     return 1 if failed else 0
+
+
+def _called(call: Callable[[], object]) -> object:
+    return call()
+
+
+def _told(title: str, rows: list[tuple[float, float, str]], way: str) -> list[str]:
+    """Print what grows fastest, and return what grows faster than it may."""
+    print(f"{title}; the fastest growing:")
+    for power, last, name in rows[:3]:
+        print(f"    n^{power:.2f}  {last * 1e3:8.1f} ms  {name}")
+    slowest = max(rows, key=lambda row: row[1])
+    print(f"    the slowest: {slowest[1] * 1e3:.1f} ms, {slowest[2]}", flush=True)
+    return [f"{way}, {name}: n^{power:.2f}" for power, _, name in rows if power > BAR]
 
 
 if __name__ == "__main__":
