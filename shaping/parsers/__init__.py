@@ -54,7 +54,7 @@ _DOCUMENTS: Final[tuple[Format, ...]] = ("xml", "yaml")
 _TABLES: Final[tuple[Format, ...]] = ("pipes", "grep", "log", "table")  # that stand in a text about something else
 _LEAST_TABLE = 300  # characters of such a table
 _FEW = 4  # lines before rows, and after them, that may be of another kind
-_SURE, _SURE_OF_OUTLINES = 0.1, 0.3  # by which a guess may be wrong: indentation costs more than it seems to
+_SURE, _SURE_OF_OUTLINES = 0.1, 0.3  # by which a guess may be wrong, or too dear: it makes indentation too cheap
 _WORTH = 0.85  # of the tokens of a text is what it may cost written as data
 _CLEARLY = 0.9  # of the price of rows is that of short lines that are preferred to them: rows have names
 _SHORT = 50_000  # characters of a text that fits most budgets; a larger one is cut better as rows than as lines
@@ -162,7 +162,7 @@ def is_cheaper(parsed: Parsed, *, as_lines: bool = True) -> bool:
     written = encoders.encode(parsed.value, repeats=True, constants=True).text
     guess = cheap(written) / cheap(parsed.text)
     sure = _SURE_OF_OUTLINES if parsed.format in _DOCUMENTS else _SURE
-    if guess > _WORTH - sure and (guess > _WORTH + sure or count(written) > _WORTH * count(parsed.text)):
+    if guess > _WORTH - _SURE and (guess > _WORTH + sure or count(written) > _WORTH * count(parsed.text)):
         return False
     short = encoders.lines.encode(parsed.text) if as_lines else parsed.text
     return short == parsed.text or count(written) <= count(short) / _CLEARLY
