@@ -1,7 +1,7 @@
 """Tools from anywhere in one registry: local functions, HTTP APIs, MCP servers, commands."""
 
 from shaping.operations.adapters import McpConfig, McpLoader, from_command, from_mcp
-from shaping.operations.calls import CallHandler, PendingCalls
+from shaping.operations.calls import CallHandler, InProcess, PendingCalls, RedisTransport
 from shaping.operations.execute import Access, Context, Identity
 from shaping.operations.guard import admit, visible
 from shaping.operations.openapi import from_openapi, from_openapi_file, from_openapi_url
@@ -9,7 +9,6 @@ from shaping.operations.openapi.client import Auth, HttpConfig
 from shaping.operations.registry import Registry, scan
 from shaping.operations.schemas import from_schema
 from shaping.operations.spec import OperationType, Spec, make_spec, operation
-from shaping.operations.transports import InProcess, RedisTransport
 
 __all__ = [
     "Access",

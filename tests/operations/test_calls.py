@@ -14,28 +14,29 @@ import pytest
 
 from shaping.envelope import Envelope, local_envelope, mcp_envelope
 from shaping.errors import ToolError, make_error
-from shaping.operations.calls import CallHandler, PendingCalls
-from shaping.operations.execute import Identity
-from shaping.operations.registry import Registry
-from shaping.operations.spec import make_spec
-from shaping.operations.transports import (
+from shaping.operations.calls import (
     Aborted,
+    CallHandler,
     Completed,
     Event,
     Failed,
     InProcess,
+    PendingCalls,
     RedisTransport,
     Requested,
     Responded,
     read_event,
     write_event,
 )
+from shaping.operations.execute import Identity
+from shaping.operations.registry import Registry
+from shaping.operations.spec import make_spec
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
     from pathlib import Path
 
-    from shaping.operations.transports import Transport
+    from shaping.operations.calls import Transport
 
 
 class Shop:
