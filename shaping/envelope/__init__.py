@@ -7,14 +7,6 @@ from shaping.response import Dialect, late_names
 if TYPE_CHECKING:
     from shaping.envelope import dialects as dialects
     from shaping.envelope.dialects import DIALECTS, parse, read_wire, recognise
-    from shaping.envelope.factories import (
-        command_envelope,
-        exit_code_for,
-        http_envelope,
-        local_envelope,
-        mcp_envelope,
-        presentable,
-    )
     from shaping.envelope.model import (
         CommandMeta,
         Envelope,
@@ -24,7 +16,13 @@ if TYPE_CHECKING:
         McpMeta,
         TextBlock,
         UpgradeHint,
+        command_envelope,
+        exit_code_for,
+        http_envelope,
         is_envelope,
+        local_envelope,
+        mcp_envelope,
+        presentable,
         unwrap,
     )
 
@@ -53,4 +51,4 @@ __all__ = [
 ]
 
 # The model takes 60 ms to import: an answer that nobody asks for its envelope does without.
-__getattr__ = late_names(__name__, __all__, ("model", "factories", "dialects"))
+__getattr__ = late_names(__name__, __all__, ("model", "dialects"))

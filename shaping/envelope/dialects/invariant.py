@@ -8,8 +8,7 @@ from math import ceil
 from typing import Any
 
 from shaping.envelope.dialects import members
-from shaping.envelope.factories import exit_code_for
-from shaping.envelope.model import Envelope, EnvelopeError
+from shaping.envelope.model import Envelope, EnvelopeError, exit_code_for
 from shaping.errors import ErrorDetail, registry
 from shaping.errors.codes import COMMANDS
 
