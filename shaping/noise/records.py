@@ -165,17 +165,15 @@ class Records:
 
     def _kinds(self) -> dict[str, Kind]:
         kinds: dict[str, Kind] = {}
+        known: set[str] = set()  # what is anything but plain in one record
         for row in self.sample:
-            for key, value in row.items():
-                if kinds.get(key, "plain") != "plain":
-                    continue
-                kind = type(value)
-                if kind is not str:
-                    kinds[key] = "nested" if kind is dict or kind is list else "plain"
-                elif value.startswith("https://") and " " not in value and "\n" not in value:  # type: ignore[union-attr,operator]
-                    kinds[key] = "link"
+            for key in [key for key in row if key not in known] if known else row:
+                value = row[key]
+                if type(value) is str:
+                    kinds[key] = kind_of_string(key, value)
                 else:
-                    kinds[key] = kind_of_string(key, value)  # type: ignore[arg-type]
+                    kinds[key] = "nested" if type(value) is dict or type(value) is list else "plain"
+            known = {key for key, kind in kinds.items() if kind != "plain"}
         return kinds
 
     def _take_sample(self) -> None:
@@ -208,8 +206,9 @@ class Records:
 
     def members(self, *kinds: Kind) -> list[str]:
         """Return the names of the members of these kinds, kind by kind."""
-        known = self._members
-        return [key for kind in kinds if kind in known for key in known[kind]]
+        if len(kinds) == 1:
+            return self._members.get(kinds[0], [])
+        return [key for kind in kinds for key in self._members.get(kind, ())]
 
     def has(self, kinds: frozenset[Kind]) -> bool:
         """Whether any member is of one of these kinds."""
@@ -221,8 +220,10 @@ class Records:
 
     def untouched(self, *kinds: Kind) -> list[str]:
         """Return the members of these kinds that no rule has decided about and no tool takes as an argument."""
-        decided = (self.drop, self.replace, self.arguments)
-        return [key for key in self.members(*kinds) if not any(key in known for known in decided)]
+        drop, replace, arguments = self.drop, self.replace, self.arguments
+        return [
+            key for key in self.members(*kinds) if key not in drop and key not in replace and key not in arguments
+        ]
 
     def replace_column(self, key: str, new: list[Any], reason: Reason) -> None:
         """Replace the values of a member, where any of them is another object."""
@@ -329,8 +330,8 @@ class Records:
     def _without_dropped(self) -> list[dict[str, Json]]:
         """Copy the records without some of their members, whichever way is less work."""
         drop = self.drop
-        kept = [key for key in self.kinds if key not in drop]
-        if self.uniform and len(kept) < len(drop):
+        if self.uniform and len(self.kinds) < 2 * len(drop):
+            kept = [key for key in self.kinds if key not in drop]
             return [{key: row[key] for key in kept} for row in self.rows]
         rows = [row.copy() for row in self.rows]
         for row in rows:

@@ -80,10 +80,10 @@ def _ordered(nodes: Sequence[Node], count: int, changed: Mapping[int, Sequence[N
             ordered.append(new)
             filled.append(count - new.cells.count("") if isinstance(new, COLUMN) else -1)
     first, often, most = _identifier(ordered, count), _SELDOM * count, max(filled, default=-1)
-    if first is None and not any(0 <= rows < often for rows in filled):
-        return ordered, most
     # What has no cells stays where it is.
-    keys = [-often if rows < 0 else -min(rows, often) for rows in filled]
+    keys = [-rows if 0 <= rows < often else -often for rows in filled]
+    if first is None and max(keys, default=-often) == -often:
+        return ordered, most
     places = sorted(range(len(ordered)), key=lambda at: (keys[at], ordered[at] is not first))
     return [ordered[at] for at in places], most
 
@@ -234,6 +234,7 @@ _ZONE = re.compile(r"(?:\.0+)?(?: \d{4})?(?:Z| ?[+-]\d\d:?\d\d)?$", re.ASCII)
 _TEST = re.compile(r"[^\s:]+?::")
 _DOTTED = re.compile(r"(?:[A-Za-z_][\w-]*\.)+(?=[\w-]+$)")
 _PATH = re.compile(r"[^\s]*/")
+_HEADS = (_DATE, _TEST, _PATH, _DOTTED)
 _LOOK = 24  # cells that mostly tell already
 _LITERAL = re.compile(r"(?! )[^,{}\[\]=\"\x00-\x1f\x7f]*")
 
@@ -348,9 +349,8 @@ def _size(leaf: Leaf) -> int:
 
 def _head_of(column: Sequence[str], *, is_key: bool) -> re.Pattern[str] | None:
     """Return what finds the beginning that these strings may have in common, by one of them."""
-    heads: list[re.Pattern[str]] = [_DATE, _TEST, _PATH]
     middle = column[len(column) // 2]
-    return next((head for head in ([*heads, _DOTTED] if is_key else heads) if head.match(middle)), None)
+    return next((head for head in _HEADS if head.match(middle) and (is_key or head is not _DOTTED)), None)
 
 
 def _ending(column: Sequence[str]) -> str:

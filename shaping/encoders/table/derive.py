@@ -233,10 +233,8 @@ def templates(columns: Mapping[str, list[Any]], prefix: str) -> dict[str, str]:
 
 def _may_be_derived(column: list[Any]) -> bool:
     """Return whether a column is not the same throughout, and its first value a link or the like, but not a time."""
-    first = column[0]
-    if first is MISSING:
-        first = next((value for value in column if value is not MISSING), None)
-    if type(first) is not str or not _SEPARATOR.search(first) or _TIME.match(first):
+    first = column[0] if column[0] is not MISSING else next((value for value in column if value is not MISSING), None)
+    if type(first) is not str or ("/" not in first and ":" not in first) or _TIME.match(first):
         return False
     return first != column[-1] or column.count(first) < len(column)
 

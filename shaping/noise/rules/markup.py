@@ -26,10 +26,9 @@ _NEARLY = 20  # words of which one may be missing: an entity, a mark that is a l
 
 def html_twins(records: Records) -> None:
     """Drop the HTML of records that have the same as text."""
+    names = records.members("markup", "long", "plain")
     # Most records have no such name at all, and all names together are searched fastest.
-    if "html" not in " ".join(records.kinds).lower():
-        return
-    for key in records.members("markup", "long", "plain"):
+    for key in names if "html" in " ".join(names).lower() else ():
         words = meaning(key).words
         if "html" not in words or meaning(key).hypermedia:
             continue
