@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 from functools import lru_cache
 from traceback import format_tb
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import orjson
 
@@ -22,13 +22,15 @@ from shaping.values import open_carefully, plain_json, to_plain
 from shaping.values.opening import OneShotError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
+    from shaping.paths.grammar import Trail
     from shaping.paths.private import Rest
     from shaping.paths.strings import Unreadable
     from shaping.settings import Plan
     from shaping.settings.plan import Empties
 
+Dropped: TypeAlias = "tuple[Trail, Any]"  # the place of a member, and what it was
 _MARKS: Final = frozenset({"ok", "data", "error"})
 _GONE = object()
 _NESTED = frozenset({dict, list})
@@ -58,6 +60,7 @@ class Cleaned(NamedTuple):
     raw: Any
     selected: Any  # the data before nulls, empties and defaults went
     pruned: Any  # and after
+    dropped: Sequence[Dropped]  # the nulls and empties that went
     fields: FieldPlan | None  # the compiled paths that selected
     original: Any  # the raw value as plain data, where all of it was opened
     warnings: tuple[Warned, ...] = ()
@@ -95,7 +98,9 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
     try:
         # The JSON that opening wrote holds only while no step has changed what it opened.
         written = opening.written if opening.original is None or selected is opening.original else None
-        pruned = without_empties(selected, plan.empties) if _may_have_empties(written, plan.empties) else selected
+        dropped: list[Dropped] = []
+        prunes = _may_have_empties(written, plan.empties)
+        pruned = without_empties(selected, plan.empties, dropped) if prunes else selected
         quiet, quieting = quieten(pruned, plan, call.arguments, written if pruned is selected else None)
         value, masking = redact_value(quiet, plan, quieting.written)
     except Exception as fault:
@@ -106,6 +111,7 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
         raw=raw,
         selected=selected,
         pruned=pruned,
+        dropped=dropped,
         fields=fields,
         original=opening.original,
         warnings=_warnings(call, found, plan) if found or call.warnings else (),
@@ -265,24 +271,31 @@ def _may_have_empties(written: bytes | None, flags: Empties) -> bool:
     return flags.anything and (b"null" in written or b"[]" in written or b"{}" in written)
 
 
-def without_empties(value: Any, flags: Empties) -> Any:
-    """Drop members that are null, empty or default; share what did not change."""
+def without_empties(value: Any, flags: Empties, dropped: list[Dropped] | None = None) -> Any:
+    """Drop members that are null, empty or default; share what did not change.
+
+    What is null or empty is listed in `dropped`.
+    """
+    gone: list[Dropped] = [] if dropped is None else dropped
     kept = _without_listed(value, flags.default_values) if flags.defaults and flags.default_values else value
     if type(kept) is dict:
-        kept = _object(kept, flags)
+        kept = _object(kept, flags, None, gone)
     elif type(kept) is list:
-        kept = _array(kept, flags)
+        kept = _array(kept, flags, None, gone)
     # Where nothing would be left, the top level stays as it was: "no matches" must not look like "field removed".
-    return value if value and not kept and type(kept) in {dict, list} else kept
+    if value and not kept and type(kept) in {dict, list}:
+        gone.clear()
+        return value
+    return kept
 
 
 def with_absent(cleaned: Cleaned, plan: Plan) -> Cleaned:
     """Return the data with the members that were dropped because they are null or empty."""
     value, _ = redact_value(cleaned.selected, plan)
-    return cleaned._replace(value=value, pruned=cleaned.selected, written=None)
+    return cleaned._replace(value=value, pruned=cleaned.selected, dropped=(), written=None)
 
 
-def _object(value: dict[str, Any], flags: Empties) -> dict[str, Any]:
+def _object(value: dict[str, Any], flags: Empties, trail: Trail, dropped: list[Dropped]) -> dict[str, Any]:
     if len(value) > _MANY and _MAY_GO.isdisjoint(map(type, value.values())):
         return value
     out: dict[str, Any] | None = None
@@ -293,11 +306,11 @@ def _object(value: dict[str, Any], flags: Empties) -> dict[str, Any]:
         if item is None:
             new = _GONE if flags.nulls else item
         elif kind is dict:
-            new = _object(item, flags)
+            new = _object(item, flags, (trail, key), dropped)
             if not new and flags.empty_objects:
                 new = _GONE
         elif kind is list:
-            new = _array(item, flags)
+            new = _array(item, flags, (trail, key), dropped)
             if not new and flags.empty_arrays:
                 new = _GONE
         else:
@@ -307,22 +320,25 @@ def _object(value: dict[str, Any], flags: Empties) -> dict[str, Any]:
                 out = dict(value)
             if new is _GONE:
                 del out[key]
+                if not item:  # all members of one that is not empty are listed
+                    dropped.append(((trail, key), item))
             else:
                 out[key] = new
     return value if out is None else out
 
 
-def _array(value: list[Any], flags: Empties) -> list[Any]:
+def _array(value: list[Any], flags: Empties, trail: Trail, dropped: list[Dropped]) -> list[Any]:
     # Elements stay even where they are null or empty: their position and their number are information.
     if len(value) > _MANY and _NESTED.isdisjoint(map(type, value)):
         return value
     out: list[Any] | None = None
+    inside = (trail, 0)  # all elements are one place
     for index, item in enumerate(value):
         kind = type(item)
         if kind is dict:
-            new: Any = _object(item, flags)
+            new: Any = _object(item, flags, inside, dropped)
         elif kind is list:
-            new = _array(item, flags)
+            new = _array(item, flags, inside, dropped)
         else:
             continue
         if new is not item:

@@ -143,7 +143,11 @@ class _Reduction:
         path = _path(steps)
         gone = zip(drop, counts, drop.values(), strict=True)
         changed = ((key, count, reason) for key, (count, reason) in records.changed.items())
-        self.left_out += [Omission(join(path, key), count, reason) for key, count, reason in chain(gone, changed)]
+        start = f"{path}." if path else ""
+        self.left_out += [
+            Omission(start + key if key.isidentifier() else join(path, key), count, reason)
+            for key, count, reason in chain(gone, changed)
+        ]
 
 
 def _path(steps: Steps) -> str:

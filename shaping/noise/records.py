@@ -165,15 +165,20 @@ class Records:
 
     def _kinds(self) -> dict[str, Kind]:
         kinds: dict[str, Kind] = {}
-        known: set[str] = set()  # what is anything but plain in one record
+        known = kinds.get
         for row in self.sample:
-            for key in [key for key in row if key not in known] if known else row:
-                value = row[key]
-                if type(value) is str:
-                    kinds[key] = kind_of_string(key, value)
+            for key, value in row.items():
+                if known(key, "plain") != "plain":
+                    continue
+                kind = type(value)
+                if kind is not str:
+                    kinds[key] = "nested" if kind is dict or kind is list else "plain"
+                elif value.startswith("https://") and " " not in value and "\n" not in value:  # type: ignore[union-attr,operator]
+                    kinds[key] = "link"
+                elif len(value) < SHORT and "/" not in value and "@" not in value:  # type: ignore[arg-type,operator]
+                    kinds[key] = "plain"
                 else:
-                    kinds[key] = "nested" if type(value) is dict or type(value) is list else "plain"
-            known = {key for key, kind in kinds.items() if kind != "plain"}
+                    kinds[key] = kind_of_string(key, value)  # type: ignore[arg-type]
         return kinds
 
     def _take_sample(self) -> None:
@@ -221,9 +226,7 @@ class Records:
     def untouched(self, *kinds: Kind) -> list[str]:
         """Return the members of these kinds that no rule has decided about and no tool takes as an argument."""
         drop, replace, arguments = self.drop, self.replace, self.arguments
-        return [
-            key for key in self.members(*kinds) if key not in drop and key not in replace and key not in arguments
-        ]
+        return [key for key in self.members(*kinds) if key not in drop and key not in replace and key not in arguments]
 
     def replace_column(self, key: str, new: list[Any], reason: Reason) -> None:
         """Replace the values of a member, where any of them is another object."""

@@ -171,7 +171,12 @@ class Original:
 
     @cached_property
     def _pruned(self) -> list[OmittedMembers]:
-        return members_missing(self.cleaned.selected, self.cleaned.pruned)
+        if self.plan.empties.defaults:
+            return members_missing(self.cleaned.selected, self.cleaned.pruned)
+        gone: dict[tuple[Trail, Reason], list[Any]] = {}
+        for trail, item in self.cleaned.dropped:
+            gone.setdefault((trail, "null" if item is None else "empty"), []).append(item)
+        return _listed(gone)
 
     @cached_property
     def _by_config(self) -> list[OmittedMembers]:
@@ -332,6 +337,10 @@ def members_missing(before: Any, after: Any, reason: Reason | None = None) -> li
     """List the members that a value lacks, the elements of a list together; each by what it was, or by one reason."""
     gone: dict[tuple[Trail, Reason], list[Any]] = {}
     _compare(before, after, None, gone, reason)
+    return _listed(gone)
+
+
+def _listed(gone: dict[tuple[Trail, Reason], list[Any]]) -> list[OmittedMembers]:
     return [
         OmittedMembers(Omission(write_trail(trail, general=True), len(values), why), tuple(values[:_SAMPLES]), trail)
         for (trail, why), values in gone.items()

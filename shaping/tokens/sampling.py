@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 from math import hypot, sqrt
+from operator import mul
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,7 @@ def cheap(text: str | bytes) -> int:
     data = seen.encode("utf-8", "surrogatepass") if isinstance(seen, str) else seen
     counts: tuple[int, ...] = counted(data)
     weights = (*_ALONE, 0.0, *_TOGETHER)
-    guess = sum(weight * count for weight, count in zip(weights, counts, strict=True)) * len(text) / (len(seen) or 1)
+    guess: float = sum(map(mul, weights, counts)) * len(text) / (len(seen) or 1)
     return max(round(guess), bool(text))
 
 

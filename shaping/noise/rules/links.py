@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from shaping.noise.records import NoiseRule, Records, all_http
-from shaping.noise.vocabulary import API_SEGMENTS, LINK_STARTS, Meaning, meaning
+from shaping.noise.vocabulary import API_SEGMENTS, LINK_STARTS, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -21,6 +22,7 @@ _FILLED_IN = re.compile(r"[/=]%[a-z_]{3,}%")
 _API_STARTS: tuple[str, ...] = ("https://api.", "http://api.")
 _SEGMENT = re.compile(r"[^/?#&=]+")
 FEW = 240  # characters
+_USUAL = 64  # links that a record may have
 _ENOUGH = 3  # rows from which one pattern in all of them is no accident
 _PER_PATTERN = 10  # rows for each further pattern, as where the kind of a record is part of its link
 
@@ -32,17 +34,19 @@ def links(records: Records) -> None:
     if few and len(names) == 1:
         return
     members = records.other_members()
-    found = _found(names)
+    found = _link_names(names)
     noise, firsts = _judged(found, names, records, members)
-    pages = [key for key in found if key not in noise]
+    pages = [key for key in found.may_go if key not in noise]
     kept = _best(pages, records) if pages else None
-    identified = len(found) < len(names) or records.identified_without("")
+    identified = len(found.may_go) < len(names) or records.identified_without("")
     if kept is None and not identified and noise:
-        kept = min((key for key in found if key in noise), key=_rank)
+        kept = min((key for key in found.may_go if key in noise), key=_rank)
     if kept is not None and identified and _repeats_its_owner(kept, records, members):
         records.drop[kept] = "links"
     gone = [
-        key for key in found if key != kept and (key in noise or (not few and _says_nothing_new(key, records, kept)))
+        key
+        for key in found.may_go
+        if key != kept and (key in noise or (not few and _says_nothing_new(key, records, kept)))
     ]
     records.drop.update(dict.fromkeys(_only_links(gone, firsts, records), "links"))
     records.page = records.page or (kept is not None and kept not in records.drop and _is_of_a_record(kept))
@@ -75,9 +79,9 @@ def _is_of_a_record(key: str) -> bool:
 def has_page(records: Records) -> bool:
     """Whether one of the links of records is for a person."""
     names = records.members("link")
-    found = _found(names)
+    found = _link_names(names)
     noise, _ = _judged(found, names, records, records.other_members())
-    return any(key not in noise and not said.media for key, said in found.items())
+    return any(key not in noise and not meaning(key).media for key in found.may_go)
 
 
 def is_page(name: str, link: str) -> bool:
@@ -87,12 +91,32 @@ def is_page(name: str, link: str) -> bool:
     return plain and not _apis({name: link})
 
 
-def _found(names: Sequence[str]) -> dict[str, Meaning]:
-    """Return the members with links that may go."""
+class _LinkNames(NamedTuple):
+    """What the names of the links of a record say: which may go, and why."""
+
+    may_go: list[str]
+    pictures: frozenset[str]
+    self_links: frozenset[str]
+    hypermedia: frozenset[str]
+
+
+def _link_names(names: Sequence[str]) -> _LinkNames:
+    """Say it of these names; those of most records come again, and those of an object keyed by ids do not."""
+    return _usual_names(tuple(names)) if len(names) <= _USUAL else _usual_names.__wrapped__(tuple(names))
+
+
+@lru_cache(maxsize=256)
+def _usual_names(names: tuple[str, ...]) -> _LinkNames:
     # A name or a state that happens to be a URL is still what the record is called or how it is.
     # A link to logs or details of a failure is where somebody goes on.
-    said = zip(names, map(meaning, names), strict=True)
-    return {key: what for key, what in said if not (what.identifies or what.verdict or what.diagnostic)}
+    said = [(key, meaning(key)) for key in names]
+    found = {key: what for key, what in said if not (what.identifies or what.verdict or what.diagnostic)}
+    return _LinkNames(
+        list(found),
+        frozenset(key for key in found if found[key].picture),
+        frozenset(key for key in found if found[key].self_link),
+        frozenset(key for key in found if found[key].hypermedia),
+    )
 
 
 def _are_few(names: Sequence[str], records: Records) -> bool:
@@ -119,18 +143,16 @@ def _rank(key: str) -> int:
     return meaning(key).page_rank
 
 
-def _judged(
-    found: Mapping[str, Meaning], names: Sequence[str], records: Records, others: int
-) -> tuple[set[str], dict[str, str]]:
+def _judged(found: _LinkNames, names: Sequence[str], records: Records, others: int) -> tuple[set[str], dict[str, str]]:
     """Return the links that only a program would follow, and the first link of each member."""
-    firsts = _firsts(found, records)
-    noise = {key for key, said in found.items() if said.picture}
+    firsts = _firsts(found.may_go, records)
+    noise = set(found.pictures)
     every = "".join(firsts.values())
     if "{" in every or "%" in every:
         noise.update(key for key, link in firsts.items() if _is_template(link))
     if others > 1:
-        noise.update(key for key in firsts if found[key].self_link)
-        apis = _apis({key: link for key, link in firsts.items() if found[key].hypermedia and key not in noise})
+        noise |= found.self_links & firsts.keys()
+        apis = _apis({key: link for key, link in firsts.items() if key in found.hypermedia and key not in noise})
         noise.update(apis if len(names) > 1 else [key for key in apis if _derived(key, records)])
     return noise, firsts
 
