@@ -447,10 +447,8 @@ class Pieces:
 
     def clean(self, value: Any, plan: Plan) -> Any:
         """Take out of the next value what belongs to an earlier one: the rest of a private key, private values."""
-        if type(value) not in _PIECES:
-            return value
-        value = value if plan.redact.off else self._keys.clean(value)
-        if plan.private is None:
+        value = self._keys.clean(value) if plan.redact.values else value
+        if plan.private is None or type(value) not in _PIECES:
             return value
         notes: list[Unreadable] = []
         kept = plan.private.apply(value, notes)

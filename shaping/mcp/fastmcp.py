@@ -136,7 +136,7 @@ class ShapingMiddleware(Middleware):
             return result
         redaction = self.mcp_shaper.redaction
         name = self.mcp_shaper.resource_name(str(context.message.uri), _server_name(context))
-        return result.model_copy(update={"contents": [_read(redaction, name, content) for content in result.contents]})
+        return result.model_copy(update={"contents": _read(redaction, name, result.contents)})
 
     async def on_get_prompt(
         self,
@@ -149,7 +149,7 @@ class ShapingMiddleware(Middleware):
             return result
         redaction = self.mcp_shaper.redaction
         name = self.mcp_shaper.full_name(context.message.name, _server_name(context))
-        return result.model_copy(update={"messages": [_said(redaction, name, message) for message in result.messages]})
+        return result.model_copy(update={"messages": _said(redaction, name, result.messages)})
 
     async def _asked(self, call_next: CallNext[AskedT, ResultT], context: MiddlewareContext[AskedT]) -> ResultT:
         try:
@@ -198,17 +198,25 @@ class ShapingMiddleware(Middleware):
         return self.mcp_shaper.error_result(session, name, error_from_exception(error, table, debug=debug), **about)
 
 
-def _read(redaction: MessageRedaction, name: str, content: ResourceContent) -> ResourceContent:
-    wire: dict[str, Any] = {} if isinstance(content.content, bytes) else {"text": content.content}
-    wire |= {"_meta": content.meta} if content.meta else {}
-    [clean] = redaction.answer(name, {"contents": [wire]})["contents"]
-    return content.model_copy(update={"content": clean.get("text", content.content), "meta": clean.get("_meta")})
+def _read(redaction: MessageRedaction, name: str, contents: list[ResourceContent]) -> list[ResourceContent]:
+    wire = [
+        ({} if isinstance(one.content, bytes) else {"text": one.content}) | ({"_meta": one.meta} if one.meta else {})
+        for one in contents
+    ]
+    clean = redaction.answer(name, {"contents": wire})["contents"]
+    return [
+        one.model_copy(update={"content": said.get("text", one.content), "meta": said.get("_meta")})
+        for one, said in zip(contents, clean, strict=True)
+    ]
 
 
-def _said(redaction: MessageRedaction, name: str, message: Message) -> Message:
-    block = message.content.model_dump(mode="json", by_alias=True, exclude_none=True)
-    [clean] = redaction.answer(name, {"messages": [{"content": block}]})["messages"]
-    return message.model_copy(update={"content": _CONTENT.validate_python([clean["content"]])[0]})
+def _said(redaction: MessageRedaction, name: str, messages: list[Message]) -> list[Message]:
+    blocks = [one.content.model_dump(mode="json", by_alias=True, exclude_none=True) for one in messages]
+    clean = redaction.answer(name, {"messages": [{"content": block} for block in blocks]})["messages"]
+    return [
+        one.model_copy(update={"content": _CONTENT.validate_python([said["content"]])[0]})
+        for one, said in zip(messages, clean, strict=True)
+    ]
 
 
 def _server_name(context: MiddlewareContext[Any]) -> str:

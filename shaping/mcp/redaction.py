@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import defaultdict
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 from urllib.parse import unquote
 
@@ -17,7 +18,7 @@ from shaping.mcp.parts import TEXT_MEMBERS, binary_members, is_text, read_data
 from shaping.parsers.json import write_json
 from shaping.paths import FieldPlan, compile_fields
 from shaping.redaction import KeyRests, redact, scrub
-from shaping.redaction.credentials import open_from
+from shaping.redaction.credentials import PRIVATE_KEY
 from shaping.redaction.redact import rules_for
 
 if TYPE_CHECKING:
@@ -112,10 +113,10 @@ def redact_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, A
     result = _without_private(without_forged(result), plan)
     if plan.redact.off:
         return result, []
-    content = result.get("content", [])
-    if (clean := _without_key_rests(content)) is not content:
-        result = {**result, "content": clean}
     hits: list[Warned] = []
+    content = result.get("content", [])
+    if plan.redact.values and (clean := _without_key_rests(content, hits)) is not content:
+        result = {**result, "content": clean}
     own = bool(result.keys() - _KNOWN - {"isError"})
     out = dict(_members(result, "result", plan.redact, hits, _KNOWN) if own else result)
     if any(not _is_bare(block) for block in result.get("content") or ()):
@@ -170,8 +171,8 @@ class MessageRedaction:
 
     def __init__(self, shaper: Shaper) -> None:
         self._shaper = shaper
-        self._keys = KeyRests()  # over the log messages that servers send
         self._begun: dict[str, list[str]] = {}  # lines of each server's log that the next one may go on with
+        self._keys: defaultdict[str, KeyRests] = defaultdict(KeyRests)  # over the lines of each server's log
 
     def answer(self, name: str, wire: dict[str, Any], uri: str = "") -> dict[str, Any]:
         """Clean a resource that was read or a prompt, by the rules for its name; `uri` is what was asked for."""
@@ -180,7 +181,7 @@ class MessageRedaction:
         if self._shaper.mode != "on":
             return wire
         private = self._private
-        said = wire if rules.off else _with_blocks(wire, _without_key_rests)
+        said = _with_blocks(wire, partial(_without_key_rests, hits=[])) if rules.values else wire
         if private is not None:
             said = _with_blocks(said, lambda blocks: _without_continuations(blocks, private, plan))
 
@@ -218,14 +219,20 @@ class MessageRedaction:
         return said if self._shaper.plan("", surface="mcp").redact.off else scrub(said)
 
     def log_line(self, server: str, line: str) -> str:
-        """Clean a line of a log together with what earlier ones began: a private key, or a text that is withheld."""
+        """Clean a line of a log of what earlier ones began: a private key, or a text that is withheld."""
         before = self._begun.pop(server, [])
-        goes_on = before and (line[:1].isspace() or open_from("\n".join(before)) is not None)
+        goes_on = before and line[:1].isspace()
+        line = self.without_key_rest(line, self._keys[server])
         lines = [*before[:1], *before[1:][-_LOG_LINES:], line] if goes_on else [line]
         clean = self.clean(lines)[-1]
-        if clean != line or open_from(line) is not None or (goes_on and not line.strip()):
+        if clean != line or (goes_on and not line.strip()):
             self._begun[server] = lines
         return clean
+
+    def without_key_rest(self, said: ValueT, keys: KeyRests) -> ValueT:
+        """Take out of a message of a log what belongs to a private key of an earlier one."""
+        is_on = self._shaper.mode == "on" and self._shaper.plan("", surface="mcp").redact.values
+        return keys.clean(said) if is_on else said
 
     def recorded_tools(self, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Take private fields out of the definitions of tools as they are kept on disk, whatever the mode."""
@@ -242,7 +249,7 @@ class MessageRedaction:
         private, rules = self._private, self._shaper.plan(tool, surface="mcp").redact
         clean = looked if private is None else private.apply(looked)
         if not rules.off:
-            clean = redact(self._keys.clean(clean), values=rules.values, names=rules.names and names)[0]
+            clean = redact(clean, values=rules.values, names=rules.names and names)[0]
         if clean == looked:
             return value
         return {
@@ -436,15 +443,18 @@ def _with_text(block: Mapping[str, Any], text: str) -> dict[str, Any]:
     return {**block, "resource": {**resource, "text": text}} if isinstance(resource, dict) else {**block, "text": text}
 
 
-def _without_key_rests(content: Sequence[Any]) -> Sequence[Any]:
-    """Take out of blocks the rest of a private key that began in an earlier one."""
+def _without_key_rests(content: Sequence[Any], hits: list[Warned]) -> Sequence[Any]:
+    """Take out of blocks what belongs to a private key that begins or ends in another one."""
     texts = [_text_in(block) for block in content]
     clean = KeyRests().clean(texts)
     if clean is texts:
         return content
-    return [
-        block if new is old else _with_text(block, new) for block, old, new in zip(content, texts, clean, strict=True)
-    ]
+    out = list(content)
+    for place, (old, new) in enumerate(zip(texts, clean, strict=True)):
+        if new is not None and new is not old:
+            out[place] = _with_text(content[place], new)
+            hits.append(replaced(PRIVATE_KEY.name, f"content[{place}]"))
+    return out
 
 
 def _with_blocks(wire: dict[str, Any], change: Callable[[Sequence[Any]], Sequence[Any]]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from shaping.ledger.texts import keep_texts
 from shaping.mcp.parts import BOTH, ResultContext, ToolEntry, decide
 from shaping.mcp.result import ShapedResult, is_shown_to_model
 from shaping.mcp.schema import advertised_schema, inside_wrapper, warn_unmatched
+from shaping.redaction import KeyRests
 from shaping.response import Shaped, did_you_mean, nearest
 from shaping.settings.resolve import fits, full_name, is_pattern, ranked
 
@@ -189,6 +190,7 @@ class Session:
     servers: dict[str, str] = field(default_factory=dict)  # the server of each tool that was listed or called
     expand_recorded: bool = False  # whether the definition of our own tool was handed to the ledger, or waits for that
     definition: MeasuredCall | None = None  # what is entered of it with the session's first call
+    keys: KeyRests = field(default_factory=KeyRests)  # over the messages that a server logs
 
     @cached_property
     def known(self) -> KnownClient:

@@ -132,11 +132,11 @@ class Relay:
             await self._answer(message, asked)
         elif _needs_a_look(message, asked):
             try:
-                mcp_shaper, _ = await self._open()
+                mcp_shaper, session = await self._open()
             except UnusableConfigError as problem:
                 await self._refuse(message, asked, problem)
             else:
-                clean = partial(_redacted, message, mcp_shaper, "" if asked is None else asked.method)
+                clean = partial(_redacted, message, mcp_shaper, "" if asked is None else asked.method, session)
                 large = len(message.line) > _LARGE
                 cleaned = await asyncio.get_running_loop().run_in_executor(None, clean) if large else clean()
                 if cleaned.method == message.method:
@@ -336,13 +336,14 @@ def _changed(message: Message, member: str, before: Any, after: Any) -> Message:
     return message if after is before else write({**message.data, member: after})
 
 
-def _redacted(message: Message, mcp_shaper: MCPShaper, method: str) -> Message:
+def _redacted(message: Message, mcp_shaper: MCPShaper, method: str, session: Session | None = None) -> Message:
     """Return a message that is not shaped, without secrets and private fields; `method` is what it answers."""
     redaction, own = mcp_shaper.redaction, message.method or ""
     try:
         if (params := message.data.get("params")) and isinstance(params, dict):
             notifies = own.startswith("notifications/")
-            clean = redaction.members(params, READ_MEMBERS.get(own, ()), names=notifies)
+            clean = redaction.without_key_rest(params, session.keys) if session is not None and notifies else params
+            clean = redaction.members(clean, READ_MEMBERS.get(own, ()), names=notifies)
             message = _changed(message, "params", params, clean)
         message = _changed_members(message, redaction.clean, {"result"})
         if (result := message.data.get("result")) is not None:

@@ -1,7 +1,8 @@
 """Secrets out of what a model reads, what a store keeps and what a log says.
 
 `redact`, `redact_json` and `redact_text` return what a tool said without its secrets; `scrub` does so for whatever else
-leaves (names, descriptions, instructions, prompts, requests, log lines); `redact_stream` for a text in parts.
+leaves (names, descriptions, instructions, prompts, requests, log lines); `redact_stream` for a text in parts, and
+`KeyRests` for values that come one after another.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from shaping.redaction.credentials import KeyRests, open_from
-from shaping.redaction.redact import Hit, redact, redact_json, redact_text, scrub
+from shaping.redaction.credentials import open_from
+from shaping.redaction.redact import Hit, KeyRests, redact, redact_json, redact_text, scrub
 from shaping.redaction.text import assigned, secrets
 
 __all__ = ["Hit", "KeyRests", "StreamRedactor", "redact", "redact_json", "redact_stream", "redact_text", "scrub"]

@@ -8,10 +8,9 @@ engines and have no maintained package for Python.
 
 from __future__ import annotations
 
-import operator
 import re
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -94,92 +93,109 @@ def pages(name: str) -> bool:
 
 
 # Private keys, however a tool shows them: in a diff, with line numbers, quoted, cut, or as the lines of a list.
-KEY_HINT: Final = r"(?:PRIVATE|SECRET)[ \t]KEY|PRIVATE-KEY|Private-Lines"
-_BEGIN: Final = re.compile(
-    r"-{4,5} ?BEGIN[A-Z0-9 \t]{0,40}(?:PRIVATE|SECRET)[ \t-]KEY(?:[ \t]BLOCK)? ?-{4,5}"
-    r"|Private-Lines:[ \t]{0,2}[0-9]{1,4}"
+KEY_HINT: Final = r"(?:PRIVATE|SECRET)[ \t]KEY|PRIVATE-KEY|Private-(?:Lines|MAC)"
+_NAMED: Final = r"[A-Z0-9 \t]{0,40}(?:PRIVATE|SECRET)[ \t-]KEY(?:[ \t]BLOCK)? ?-{4,5}"
+_BORDER: Final = re.compile(
+    rf"(?P<begin>-{{4,5}} ?BEGIN{_NAMED}|Private-Lines:[ \t]{{0,2}}[0-9]{{1,4}})"
+    rf"|-{{4,5}} ?END{_NAMED}|Private-MAC:[ \t]{{0,2}}[0-9a-f]{{20,}}"
 )
-_END: Final = re.compile(r"-{4,5} ?END[A-Z0-9 \t]{0,40}KEY(?:[ \t]BLOCK)? ?-{4,5}|Private-MAC:[ \t]{0,2}[0-9a-f]{20,}")
 _BODY: Final = string.ascii_letters + string.digits + "+/="
 _AFTER: Final = " \t\r\"'`\\,;+)|<>"  # what quotes, continues or frames a line
 _RUN: Final = re.compile(r"[A-Za-z0-9+/=]{16,}")
 _STARTS: Final = re.compile(r"[^A-Za-z0-9+/=]{0,12}([A-Za-z0-9+/=]{16,})")
 _HEADER: Final = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ")
 _LONGEST: Final = 65_536  # characters of a key with all that stands between its lines
-_BETWEEN_PARTS: Final = 40  # characters
-_PRIVATE: Final = re.compile("PRIVATE|SECRET")
 _LONG_LINE: Final = 40  # characters of base64 that no name has
+_GAP: Final = 200  # characters between two lines of a key: names of files, numbers of lines
 _LINE: Final = 16  # characters of base64 that make a line one of a key; the last one is shorter
 
 
 def private_keys(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where private keys stand: from BEGIN to END, or as far as the key goes where it was cut."""
-    begins = [*_BEGIN.finditer(text)]
-    ends = [*_END.finditer(text)]
-    number = 0
-    following = [one.start() for one in begins[1:]]
-    for begin, limit in zip(begins, [*following, len(text)], strict=False):
-        while number < len(ends) and ends[number].start() < begin.end():
-            number += 1
-        limit = min(limit, begin.end() + _LONGEST)  # noqa: PLW2901  the nearer of the two
-        if number < len(ends) and ends[number].end() <= limit:
-            if any(_is_material(run[0]) for run in _RUN.finditer(text, begin.end(), ends[number].start())):
-                yield begin.start(), ends[number].end()
-        elif (body := _body(text, begin.end(), limit)) > begin.end():
-            yield begin.start(), body
-    for end, floor in zip(ends, [0, *(one.end() for one in ends)], strict=False):
-        # Where the beginning was cut off, the lines before the end are what is left of the key.
-        is_cut = _PRIVATE.search(end[0]) and _BEGIN.search(text, floor, end.start()) is None
-        if is_cut and (start := _head(text, floor, end.start())) < end.start():
-            yield start, end.end()
+    """Yield where private keys stand: from BEGIN to END, or as far as the key goes where either was cut."""
+    begin: re.Match[str] | None = None
+    last = 0
+    for border in (*_BORDER.finditer(text), None):
+        end = border if border is not None and border["begin"] is None else None
+        limit = len(text) if border is None else border.start()
+        if begin is not None and end is not None and end.end() - begin.end() <= _LONGEST:
+            if any(_is_material(run[0]) for run in _RUN.finditer(text, begin.end(), end.start())):
+                yield begin.start(), end.end()
+        else:
+            if begin is not None and (body := _body(text, begin.end(), min(limit, begin.end() + _LONGEST))) > last:
+                yield begin.start(), body
+            if end is not None and (body := _body_before(text, max(last, limit - _LONGEST), limit)) < limit:
+                yield body, end.end()
+        begin = border if end is None else None
+        last = limit if border is None else border.end()
 
 
 def open_from(text: str) -> int | None:
     """Return where a private key begins that has not ended, so that what follows the text may be the rest of it."""
-    if "PRIVATE" not in text and "SECRET" not in text and "Private-Lines" not in text:
+    if not _may_hold_key(text):
         return None
-    begins = [*_BEGIN.finditer(text)]
-    if not begins or len(text) - begins[-1].end() >= _LONGEST or _END.search(text, begins[-1].end()):
-        return None
-    return begins[-1].start()
+    borders = [*_BORDER.finditer(text)]
+    is_open = borders and borders[-1]["begin"] is not None and len(text) - borders[-1].end() < _LONGEST
+    return borders[-1].start() if is_open else None
 
 
-class KeyRests:
-    """Follows private keys over texts that come one after another: blocks, lines, elements of a list."""
-
-    def __init__(self) -> None:
-        self.is_open = False  # a key began in an earlier text and has not ended
-
-    def take(self, text: str) -> int:
-        """Take the next text, and return how much of it is the rest of a key that began before it."""
-        rest = 0
-        if self.is_open:
-            rest, goes_on = _continuation(text)
-            # Between two parts of a key stand short texts at most, such as the type of a content block.
-            self.is_open = goes_on and (rest > 0 or len(text) < _BETWEEN_PARTS)
-        self.is_open = self.is_open or open_from(text) is not None
-        return rest
-
-    def clean(self, value: Any) -> Any:
-        """Return the next text, or data with texts, without such rests: the same object where it has none."""
-        if isinstance(value, str):
-            rest = self.take(value)
-            return f"{engine.mark('private-key')}{value[rest:]}" if rest else value
-        if isinstance(value, dict):
-            members = {key: self.clean(member) for key, member in value.items()}
-            return members if any(members[key] is not value[key] for key in value) else value
-        if isinstance(value, list | tuple):
-            items = [self.clean(item) for item in value]
-            return items if any(map(operator.is_not, items, value)) else value
-        return value
+def _may_hold_key(text: str) -> bool:
+    return "PRIVATE" in text or "SECRET" in text or "Private-" in text
 
 
-def _continuation(text: str) -> tuple[int, bool]:
-    """Return how much of a text belongs to a key that began before it, and whether the key goes on after it."""
-    end = _END.search(text[:_LONGEST])
-    if end is not None and _BEGIN.search(text[: end.start()]) is None:
-        return (end.end() if _RUN.search(text, 0, end.start()) else 0), False
-    return _body(text, 0, len(text)), True
+def parts_of_keys(texts: Sequence[str], *, is_open: bool = False) -> tuple[set[str], bool]:
+    """Return those of the texts, which are in order, that are the middle of a key which begins or ends in another.
+
+    Also return whether a key is open at their end; `is_open` says whether one is before them.
+    """
+    found: set[str] = set()
+    if not is_open and not any(map(_may_hold_key, texts)):
+        return found, False
+    looked = [(text, [border["begin"] is not None for border in _BORDER.finditer(text)]) for text in texts]
+    for text, begins in looked:
+        if begins:
+            if is_open and not begins[0] and _RUN.search(text):
+                found.add(text)
+            is_open = begins[-1]
+        elif is_open and _body(text, 0, len(text)):
+            found.add(text)
+        # Between two parts of a key stand short texts at most, such as the type of a content block.
+        elif len(text) >= _LONG_LINE:
+            is_open = False
+    is_before_end = is_last = False
+    for text, begins in reversed(looked):
+        if begins:
+            is_before_end = is_last = not begins[0]
+        elif is_before_end and (_body(text, 0, len(text)) or (is_last and _is_rest(text))):
+            found.add(text)
+            is_last = False
+        elif len(text) >= _LONG_LINE:
+            is_before_end = False
+    return found, is_open
+
+
+def key_in_part(text: str) -> int:
+    """Return how much of a text that is a part of a key belongs to it."""
+    border = _BORDER.search(text)
+    return _body(text, 0, len(text)) or len(text) if border is None else border.end()
+
+
+def _body_before(text: str, start: int, end: int) -> int:
+    """Return where the lines of a key begin that end at `end`; `end` where there are none."""
+    begin = end
+    for run in reversed([*_RUN.finditer(text, start, end)]):
+        if (begin < end or _is_material(run[0])) and _is_between(run, text[run.end() : min(begin, run.end() + _GAP)]):
+            begin = run.start()
+        elif _is_line(run[0]):
+            break
+    # What was cut in the middle of a line begins with the rest of it.
+    return begin if begin == end or text[start:begin].rstrip().strip(_BODY) else start
+
+
+def _is_between(run: re.Match[str], text: str) -> bool:
+    """Return whether a text may stand between two lines of a key: two short lines, and what stands before the next."""
+    after, *lines = text.split("\n")
+    is_line = not after.strip(_AFTER) or _is_line(run[0])
+    return is_line and len(lines) <= 3 and len(text) < _GAP and "-----" not in text
 
 
 def _body(text: str, start: int, limit: int) -> int:
@@ -193,6 +209,8 @@ def _body(text: str, start: int, limit: int) -> int:
         size = len(line) - len(line.rstrip(_BODY))
         if size >= _LINE and (found > start or _is_material(line[-size:])):
             found, blank = at + len(line), 0
+        elif runs := [run for run in _RUN.finditer(line) if _is_line(run[0])]:
+            found, blank = at + runs[-1].end(), 0
         elif found > start and _is_rest(line):
             return at + len(line)
         elif (run := _STARTS.match(line)) and (found > start or _is_material(run[1])):
@@ -207,29 +225,21 @@ def _body(text: str, start: int, limit: int) -> int:
     return found
 
 
-def _head(text: str, floor: int, end: int) -> int:
-    """Return where the lines of a key begin that ends at `end`; `end` where there are none."""
-    found, stop = end, text.rfind("\n", floor, end)
-    while stop > floor:
-        start = max(text.rfind("\n", floor, stop) + 1, floor)
-        line = text[start:stop].rstrip(_AFTER)
-        size = len(line) - len(line.rstrip(_BODY))
-        # The last line may be short.
-        if not (size >= _LINE and _is_material(line[-size:])) and not (found == end and _is_rest(line)):
-            break
-        found, stop = start + len(line) - size, start - 1
-    return found
-
-
 def _is_material(run: str) -> bool:
     """Return whether a run of base64 characters is of a key, and not a long name in code."""
     return len(run) >= _LONG_LINE or mixed(run)
 
 
+def _is_line(run: str) -> bool:
+    """Return whether a run of base64 characters is a line of a key, whatever stands around it."""
+    return len(run) >= _LONG_LINE and mixed(run)
+
+
 def _is_rest(line: str) -> bool:
     """Return whether a line is the short one at the end of a key: what base64 leaves over, and nothing else."""
     rest = line.strip(" \t+->|")
-    return 4 <= len(rest) < _LINE and len(rest) % 4 == 0 and not rest.strip(_BODY) and not rest.rstrip("=").isalpha()
+    is_base64 = 4 <= len(rest) < _LINE and len(rest) % 4 == 0 and not rest.strip(_BODY)
+    return is_base64 and not rest.rstrip("=").isalpha() and not rest.isdigit()
 
 
 _SECRET_KIND: Final = re.compile(r"^[ \t]*(?:- )?[\"']?kind[\"']?:[ \t]*[\"']?Secret\b", re.MULTILINE)
@@ -267,8 +277,9 @@ def _formats() -> tuple[Rule, ...]:
     return tuple(_rule(**members) for members in chain(*orjson.loads(written).values()))
 
 
+PRIVATE_KEY: Final = Rule("private-key", KEY_HINT, find=private_keys, seed=KEY_HINT)
 KEYS: Final = (
-    Rule("private-key", KEY_HINT, find=private_keys, seed=KEY_HINT),
+    PRIVATE_KEY,
     Rule("kubernetes-secret", "", find=kubernetes_secret, seed=r"kind[\"']?:[ \t]*[\"']?Secret"),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType
@@ -15,8 +16,8 @@ from shaping.paths.private import private_names
 from shaping.paths.rules import below, through_lists
 from shaping.paths.selection import Rest, after_index
 from shaping.paths.spelling import is_escaped, visible_text
-from shaping.redaction.credentials import BY_NAME, CREDENTIALS, KeyRests
-from shaping.redaction.engine import NO_RULES, SHORT, Rule, Ruleset, Span, Test, has_one, lower_parts, mark
+from shaping.redaction.credentials import BY_NAME, CREDENTIALS, PRIVATE_KEY, key_in_part, parts_of_keys
+from shaping.redaction.engine import NO_RULES, SHORT, Rule, Ruleset, Test, has_one, lower_parts, mark
 from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
 from shaping.redaction.text import MARKED, QUADS, assigned, candidates, hides, is_mark, normal_name, replace, secrets
 
@@ -70,7 +71,7 @@ def redact(
     if not (names or paths or rules.rules):
         return value, []
     walk = _Walk(paths, rules=rules, names=names)
-    return walk.value(walk.without_labelled(value)), _grouped(walk.hits)
+    return walk.run(value), _grouped(walk.hits)
 
 
 def redact_json(written: bytes, *, values: bool = True, names: bool = False, paths: Sequence[str] = ()) -> bytes:
@@ -79,7 +80,7 @@ def redact_json(written: bytes, *, values: bool = True, names: bool = False, pat
     if not (names or paths or rules.rules):
         return written
     walk = _Walk(paths, rules=rules, names=names)
-    return orjson.dumps(walk.value(walk.without_labelled(orjson.loads(written))))
+    return orjson.dumps(walk.run(orjson.loads(written)))
 
 
 def redact_text(text: str, *, values: bool = True, names: bool = False) -> tuple[str, list[Hit]]:
@@ -138,9 +139,23 @@ class _Walk:
         labels = private_names(self._start)
         self._labels = None if labels.all or not self._start else labels.is_label  # by the last name of each path
         self._clean: set[tuple[str, str]] = set()  # texts without a secret, with their contexts: many stand twice
-        self._keys = KeyRests()
+        self.parts_of_keys: set[str] = set()  # texts that are the middle of a private key
 
-    def without_labelled(self, value: Any) -> Any:
+    def run(self, value: Any) -> Any:
+        """Return a whole value with secrets replaced."""
+        if PRIVATE_KEY in self._rules.rules:
+            self.find_keys(value)
+        return self.value(self._without_labelled(value))
+
+    def find_keys(self, value: Any, *, is_open: bool = False) -> bool:
+        """Look for private keys over several texts; return whether one is open at their end."""
+        texts: list[str] = []
+        with suppress(RecursionError):  # what is deeper is masked, because it cannot be looked at either
+            _collect_texts(value, texts)
+        self.parts_of_keys, is_open = parts_of_keys(texts, is_open=is_open)
+        return is_open
+
+    def _without_labelled(self, value: Any) -> Any:
         """Mask the values whose name of a configured path stands beside them: in a header, or as a `name`."""
         if self._labels is None or not isinstance(value, dict | list):
             return value
@@ -252,9 +267,10 @@ class _Walk:
         return text if masked is data else orjson.dumps(masked).decode()
 
     def _text(self, text: str, trail: Trail, context: str) -> str:
-        if (text, context) in self._clean and not self._keys.is_open:
+        if (text, context) in self._clean:
             return text
-        spans = self._secrets(text, context) if self._rules.rules else []
+        rest = key_in_part(text) if text in self.parts_of_keys else 0
+        spans = secrets(text, self._rules, context, rest) if rest or self._rules.rules else []
         new = replace(text, spans) if spans else text
         if self._names and (found := assigned(new)):
             new = replace(new, found)
@@ -263,15 +279,11 @@ class _Walk:
             new = replace(new, found)
             spans += found
         if not spans:
-            if not self._keys.is_open:
-                self._clean.add((text, context))
+            self._clean.add((text, context))
             return text
         for rule in dict.fromkeys(span.rule for span in spans):
             self._hit(rule, trail)
         return new
-
-    def _secrets(self, text: str, context: str) -> list[Span]:
-        return secrets(text, self._rules, context, self._keys.take(text))
 
     def _mask(self, value: Any, rule: str, trail: Trail) -> Any:
         masked = masked_like(value, mark(rule))
@@ -282,6 +294,20 @@ class _Walk:
 
     def _hit(self, rule: str, trail: Trail) -> None:
         self.hits.append((rule, trail))
+
+
+class KeyRests:
+    """Takes values that come one after another, and replaces what goes on with a private key of an earlier one."""
+
+    def __init__(self) -> None:
+        self._is_open = False
+
+    def clean(self, value: Value) -> Value:
+        """Return a value without what belongs to a key that began before it; itself for most values."""
+        walk = _Walk(rules=NO_RULES, names=False)
+        self._is_open = walk.find_keys(value, is_open=self._is_open)
+        cleaned: Value = walk.value(value) if walk.parts_of_keys else value
+        return cleaned
 
 
 def masked_like(value: Any, text: str) -> Json:
@@ -296,6 +322,17 @@ def masked_like(value: Any, text: str) -> Json:
     if isinstance(value, (bool, int, float)):
         return type(value)(0)
     return text
+
+
+def _collect_texts(value: Any, into: list[str]) -> None:
+    """Collect the texts of a value in their order."""
+    if isinstance(value, str | bytes):
+        into.append(value if isinstance(value, str) else value.decode(errors="replace"))
+    elif isinstance(value, dict | list | tuple):
+        for one in value.values() if isinstance(value, dict) else value:
+            _collect_texts(one, into)
+    elif hasattr(value, "__dict__"):
+        _collect_texts(vars(value), into)
 
 
 def _named(value: dict[str, Any]) -> str:

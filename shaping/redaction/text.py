@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import string
 import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -37,10 +36,18 @@ _BASE64: Final = re.compile(QUADS)
 _HAS_BASE64: Final = has_one([QUADS])
 _SHORTEST_BASE64: Final = 24
 _BEFORE_TEXT: Final = 64  # characters of base64 before those that are text for sure
-# Between lines of base64: their ends, an indent, and what quotes them.
-_NEXT_LINE: Final = re.compile(r"['\\]?\r?\n[ \t\r\n>|#*]{0,40}+(?=[A-Za-z0-9+/_-])")
-_KINDS: Final = bytes(
-    ord("a") if chr(code) in f"{string.ascii_letters}{string.digits}+/_-" else ord(" ") for code in range(256)
+_OF_BASE64: Final = r"A-Za-z0-9+/_\-"
+_KINDS: Final = bytes(ord("a" if re.match(f"[{_OF_BASE64}]", chr(code)) else " ") for code in range(256))
+# What stands between two lines of base64: quotes, indents, what quotes a mail, the number of a line. A sign before a
+# line may be that of a diff or of the base64 itself, so both are tried. Words of a sentence are no such line.
+_BETWEEN: Final = rf"(?:[^{_OF_BASE64}=\n(\[{{]|[+-](?=[^{_OF_BASE64}]))"
+_WRAPS: Final = tuple(
+    re.compile(
+        rf"(?<=[{_OF_BASE64}]{{16}})(?:[^{_OF_BASE64}=\n]{_BETWEEN}{{0,12}})?[\r\n]{sign}(?:{_BETWEEN}|\n){{0,60}}"
+        rf"(?:[0-9]{{1,6}}[^{_OF_BASE64}=\n]{{1,8}})?"
+        rf"(?=[{_OF_BASE64}]{{16}}|[{_OF_BASE64}]++(?:[=\r\n\"'`\\,;<|]|\Z))"
+    )
+    for sign in ("", "[+-]")
 )
 _CODE: Final = re.compile(
     r"u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|U00([0-9a-fA-F]{6})|x([0-9a-fA-F]{2})|(?P<octal>[0-3][0-7]{2})"
@@ -284,31 +291,22 @@ class Base64Text(NamedTuple):
 
 
 def _base64_texts(text: str) -> Iterator[Base64Text]:
-    """Yield what long runs of base64 characters say, those of the lines of one file together."""
-    kinds = text.encode("ascii", "replace").translate(_KINDS)
-    start = kinds.find(b"a" * _SHORTEST_BASE64)
-    while start >= 0:
-        end = _end(kinds, start)
-        # Most runs are addresses and names, which the fast engine tells apart.
-        if _HAS_BASE64(text[start:end]) and (found := _BASE64.search(text, start, end)):
-            lines = [(start, end)]
-            # A line as long as the first goes on in the next one.
-            while end - lines[-1][0] == lines[0][1] - start and (gap := _NEXT_LINE.match(text, end)):
-                end = _end(kinds, gap.end())
-                lines.append((gap.end(), end))
-            padding = text[end : end + 2]
-            end += len(padding) - len(padding.lstrip("="))
-            # What can be nothing else but text may begin within a secret.
-            begin = max(found.start() - _BEFORE_TEXT, start + (found.start() - start) % 4)
-            code = "".join(text[max(begin, first) : last] for first, last in lines)
-            yield _said(code, (begin, end))
-            if len(lines) > 1 and (lines[0][1] - start) % 4:  # then each may be a text of its own
-                yield from (_said(text[first:last], (first, last)) for first, last in lines)
-        start = kinds.find(b"a" * _SHORTEST_BASE64, end)
-
-
-def _said(code: str, place: tuple[int, int]) -> Base64Text:
-    return Base64Text(unbase64(code).decode("utf-8", "replace"), place)
+    """Yield what long runs of base64 characters say, each alone and with those in the lines that it goes on in."""
+    gaps = ([match.span() for match in wrap.finditer(text)] for wrap in _WRAPS if "\n" in text or "\r" in text)
+    for view in (View(text, [], []), *(_without(text, one) for one in gaps if one)):
+        kinds = view.text.encode("ascii", "replace").translate(_KINDS)
+        start = kinds.find(b"a" * _SHORTEST_BASE64)
+        while start >= 0:
+            end = _end(kinds, start)
+            # Most runs are addresses and names, which the fast engine tells apart.
+            if _HAS_BASE64(view.text[start:end]) and (found := _BASE64.search(view.text, start, end)):
+                # What can be nothing else but text may begin within a secret.
+                begin = max(found.start() - _BEFORE_TEXT, start + (found.start() - start) % 4)
+                padding = view.text[end : end + 2]
+                end += len(padding) - len(padding.lstrip("="))
+                said = unbase64(view.text[begin:end]).decode("utf-8", "replace")
+                yield Base64Text(said, (view.original(begin), view.original(end)))
+            start = kinds.find(b"a" * _SHORTEST_BASE64, end)
 
 
 def _end(kinds: bytes, start: int) -> int:

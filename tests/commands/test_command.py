@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -177,10 +178,21 @@ def test_a_private_name_in_one_line_of_a_stream_takes_its_value_from_the_next(
     assert "987654" not in str(list(yielding()))
 
 
-def test_a_private_key_leaves_no_generator_line_by_line() -> None:
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda line: f"{line}\n",
+        lambda line: f"{line}\n".encode(),
+        lambda line: {"number": 1, "line": line},
+        lambda line: SimpleNamespace(line=line),
+    ],
+    ids=["text", "bytes", "object", "instance"],
+)
+def test_a_private_key_leaves_no_generator_line_by_line(form: Callable[[str], Any]) -> None:
     @shape(tool="t", shaper=Shaper({}))
-    def yielding() -> Iterator[str]:
-        yield from (f"{line}\n" for line in [*KEY, "-----END PRIVATE KEY-----", "after"])
+    def yielding() -> Iterator[Any]:
+        yield from map(form, [*KEY, "-----END PRIVATE KEY-----"])
+        yield "after"
 
     answers = list(yielding())
     assert "MIIEvQ" not in str(answers)

@@ -140,6 +140,8 @@ def texts(*parts: list[str]) -> list[dict[str, Any]]:
         texts(KEY[:2], KEY[2:6], KEY[6:]),
         texts(*([line] for line in KEY)),
         texts(KEY[1:]),
+        texts(KEY[1:4], KEY[4:]),
+        texts([json.dumps(list(enumerate(KEY)))]),
         [*texts(KEY[:4]), IMAGE, *texts(KEY[4:])],
         [*texts(KEY[:4]), {"type": "resource", "resource": {"uri": "x://y", "text": "\n".join(KEY[4:])}}],
     ],
@@ -162,11 +164,16 @@ async def test_a_private_key_leaves_in_no_block(connect: Connect, content: list[
 
 async def test_a_private_key_that_a_server_logs_line_by_line_leaves_in_no_message(connect: Connect) -> None:
     logged = [
-        {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": line}} for line in KEY
+        {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": data}}
+        for data in [*KEY, "done", *({"message": line} for line in KEY), "done"]
     ]
-    async with connect(command_server(MIRROR)) as driver:
-        await driver.call("mirror", before=logged, result={"content": []})
-        assert LINE not in b"\n".join(driver.lines).decode()
+    async with connect(command_server(MIRROR)) as driver, connect(command_server(MIRROR)) as other:
+        for message in logged:
+            await driver.call("mirror", before=[message], result={"content": []})
+            await other.call("mirror", before=[logged[KEY.index(KEY[-1]) + 1]], result={"content": []})
+        said = b"\n".join(driver.lines).decode()
+        assert LINE not in said
+        assert said.count("done") == 2
 
 
 PRIVATE = "PRIVATE-VALUE"

@@ -279,7 +279,25 @@ def test_a_name_of_a_secret_is_read_as_somebody_who_decodes_it_reads_it(name: st
         assert key not in str(redact(value)[0])
 
 
-@pytest.mark.parametrize("between", ["\n", "\r\n", "\n    ", "\n> ", "\n\n", "\\\n"])
+@pytest.mark.parametrize(
+    "between",
+    [
+        "\n",
+        "\r\n",
+        "\n    ",
+        "\n> ",
+        "\n\n",
+        "\\\n",
+        "\n+",
+        "\n-",
+        "\\n",
+        '",\n  "',
+        "' +\n  '",
+        "\n  12\t",
+        "\n7: ",
+        "\n│ ",
+    ],
+)
 @pytest.mark.parametrize("width", [24, 32, 50, 60, 64, 70, 76, 79])
 def test_base64_in_lines_is_one_text(width: int, between: str) -> None:
     text = base64.b64encode(b"before it; the token is ghp_16C7e42F292c6912E7710c838347Ae178B4a, and after").decode()

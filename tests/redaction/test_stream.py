@@ -68,6 +68,11 @@ KEY = ["-----BEGIN PRIVATE KEY-----", *BODY, "-----END PRIVATE KEY-----"]
         "\n".join(KEY[:-3]),
         "\n".join(KEY[:-3])[:-30] + " [cut]",
         "\n".join(KEY[1:]),
+        "[cut] " + "\n".join(KEY[3:])[20:] + "\nand more",
+        "\n".join(f"deploy/production/secrets/key.pem:{number}:{line}" for number, line in enumerate(KEY[2:], 3)),
+        "".join(f"<tr><td>{number}</td><td>{line}</td></tr>" for number, line in enumerate(KEY[2:], 3)),
+        "\n".join(f'{{"line": "{line}"}}' for line in KEY[1:]),
+        "\n".join(f"{line:<70}x" for line in KEY[:-1]),
         "[cut]\n" + "\n".join(f"{number}: {line}" for number, line in enumerate(KEY[3:])),
         str([[number, line] for number, line in enumerate(KEY)]),
     ],
@@ -92,6 +97,25 @@ def test_a_private_key_over_two_blocks_is_hidden() -> None:
 def test_a_private_key_in_pairs_of_a_list_is_hidden() -> None:
     clean, _ = redact({"lines": [[number, line] for number, line in enumerate(KEY)]})
     assert [line for line in BODY if line[:24] in str(clean)] == []
+
+
+@pytest.mark.parametrize(
+    "lines", [KEY, KEY[:-1], KEY[1:], KEY[3:-2] + KEY[-1:]], ids=["all", "no end", "no begin", "end"]
+)
+def test_a_private_key_over_several_texts_is_hidden(lines: list[str]) -> None:
+    some = [line for line in BODY if line in lines]
+    short = [*lines[:-1], "aB3=", lines[-1]]
+    for value in (
+        [[number, line] for number, line in enumerate(lines)],
+        [{"number": str(number), "line": line} for number, line in enumerate(lines)],
+        {str(number): line for number, line in enumerate(lines)},
+        {"text": "\n".join(lines[:4]), "rest": ["\n".join(lines[4:7]), {"more": "\n".join(lines[7:])}]},
+    ):
+        clean = str(redact({"before": "a text before it, which has nothing to do with it", "key": value})[0])
+        assert [line for line in some if line[:24] in clean] == []
+        assert "nothing to do with it" in clean
+    if lines[-1] == KEY[-1]:
+        assert "aB3=" not in str(redact(short)[0])
 
 
 TABLES = {
