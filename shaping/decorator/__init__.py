@@ -250,6 +250,12 @@ class DecoratedCall:
         """What kind of framework is making the call."""
         return calling_framework(self.tool, self.args)
 
+    @property
+    def request(self) -> Overrides | None:
+        """What the call asks for: inside an MCP framework the dialect that it has advertised."""
+        pinned = self.tool.pinned
+        return pinned if pinned is not None and self.framework in {"fastmcp", "sdk"} else None
+
     def metadata(self) -> dict[str, Any]:
         """Return the metadata of the call: the tool's notes, and the caller's etag."""
         etag = {} if self.etag is None else {"if_none_match": self.etag}
@@ -260,12 +266,11 @@ class DecoratedCall:
         tool = self.tool
         if self.pieces is not None and tool.shaper.mode == "on":
             value = self.pieces.clean(value, tool.plan())
-        pinned = tool.pinned is not None and self.framework in {"fastmcp", "sdk"}
         return tool.shaper.shape(
             value,
             tool=tool.name,
             default_profile=tool.profile,
-            request=tool.pinned if pinned else None,
+            request=self.request,
             error=error,
             as_json=as_json and tool.form == "envelope",
             **self.metadata(),

@@ -283,6 +283,8 @@ def _shaped(wire: dict[str, Any], value: Any, call: DecoratedCall, channels: Cha
     )
     if tool.advertises:
         # A framework that advertises a schema refuses an answer without structured content.
-        data = tool.shaper.shape(value, tool=tool.name, default_profile=tool.profile, request=tool.pinned, as_json=True)
+        data = tool.shaper.shape(
+            value, tool=tool.name, default_profile=tool.profile, request=call.request, as_json=True
+        )
         shaped["structuredContent"] = data.value
     return shaped

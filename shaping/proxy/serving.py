@@ -304,7 +304,9 @@ def print_line(name: str, line: bytes, mcp_shaper: MCPShaper | None = None) -> N
 
 def _is_config_problem(problem: BaseException | None) -> bool:
     """Return whether a failure to load is a mistake of the user's, which words can tell."""
-    return isinstance(problem, UnknownProfileError) or hasattr(problem, "problems")
+    from shaping.settings.jsonc import ConfigError  # noqa: PLC0415 (loaded on the thread, where a config was read)
+
+    return isinstance(problem, UnknownProfileError | ConfigError)
 
 
 def _make_mcp_shaper(options: Options) -> MCPShaper:
