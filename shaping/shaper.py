@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
     from shaping.parsers import Parsed
     from shaping.present.expansion import Databases
-    from shaping.settings import Overrides, Plan, Surface
-    from shaping.settings.plan import Channels
+    from shaping.settings.plan import Channels, Overrides, Plan, Surface
 
 
 _NO_CONTEXT = CallContext()

@@ -13,7 +13,7 @@ from shaping import Shaper, tokens
 from shaping.errors import ToolError
 from shaping.paths import compile_fields, parse
 from shaping.paths.grammar import Index, Name, Slice
-from shaping.settings import Overrides
+from shaping.settings.plan import Overrides
 from shaping.store.backends import MemoryStore, StoreError
 from shaping.store.expand import Expanded, Recalled, choose, cursor_at, expand, listed, recall
 from shaping.store.keeper import Keeper, make_ref

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "shaping"
@@ -34,3 +36,10 @@ def test_few_of_our_modules_are_imported_late() -> None:
 
 def test_each_late_import_says_why_at_its_place() -> None:
     assert [found for found in _late_imports() if not REASON.search(found[2])] == []
+
+
+def test_importing_settings_loads_neither_the_model_nor_the_watcher() -> None:
+    heavy = "shaping.settings.model", "pydantic", "watchfiles", "regex"
+    program = f"import sys, shaping.settings.context; print([name for name in {heavy} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"

@@ -17,7 +17,7 @@ from shaping.errors import ToolError
 from shaping.paths import parse, select
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Slice
 from shaping.redaction import redact
-from shaping.settings import Overrides
+from shaping.settings.plan import Overrides
 from shaping.store.backends import MemoryStore
 from shaping.store.keeper import Keeper
 

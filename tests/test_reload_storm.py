@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from shaping import Shaper
-from shaping.settings import load
+from shaping.settings.loading import load
 
 RAW = {f"field{n}": n for n in range(4)}
 

@@ -14,7 +14,8 @@ from shaping import Shaped, Shaper, using
 from shaping.envelope import local_envelope
 from shaping.errors import make_error
 from shaping.response import Warned
-from shaping.settings import ConfigError, Overrides
+from shaping.settings.jsonc import ConfigError
+from shaping.settings.plan import Overrides
 
 RAW = {
     "items": [

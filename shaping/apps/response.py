@@ -23,8 +23,8 @@ from shaping.parsers import parse
 from shaping.parsers.terminal import clean_lines
 from shaping.redaction import scrub
 from shaping.response import CallContext, Warned
-from shaping.settings import Overrides
 from shaping.settings.context import CallNotes
+from shaping.settings.plan import Overrides
 from shaping.store.expand import cursor_at, resume
 from shaping.store.keeper import SHAPED
 from shaping.store.pages import Position

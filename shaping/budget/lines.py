@@ -14,7 +14,7 @@ from shaping.response import counted, cut_end
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from shaping.settings import Plan
+    from shaping.settings.plan import Plan
 
 
 _MARK: Final = 9  # tokens of the line that stands for what was left out, and of what joins it

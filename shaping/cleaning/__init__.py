@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from shaping.paths.grammar import Trail
     from shaping.paths.private import Rest
     from shaping.paths.strings import Unreadable
-    from shaping.settings import Plan
-    from shaping.settings.plan import Empties
+    from shaping.settings.plan import Empties, Plan
 
 Dropped: TypeAlias = "tuple[Trail, Any]"  # the place of a member, and what it was
 _MARKS: Final = frozenset({"ok", "data", "error"})

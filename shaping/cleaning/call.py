@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from shaping.envelope import Envelope
     from shaping.envelope.model import CommonMeta
     from shaping.errors import ErrorDetail
-    from shaping.settings import Plan
+    from shaping.settings.plan import Plan
 
 M = TypeVar("M", bound="CommonMeta")
 # The shares of a budget; what they leave, and what is not used of them, is the data's.

@@ -14,12 +14,22 @@ from shaping.cli.output import CONFIG, Answer, columns, quiet, reading_progress,
 from shaping.ledger import LedgerDatabase
 from shaping.page.data import own_choices, plain, readable, sources
 from shaping.response import counted, did_you_mean, nearest
-from shaping.settings import LoadedConfig, ResolvedChoice, Surface, bundled, load
 from shaping.settings.check import contract_problems
 from shaping.settings.context import checked_environment, environment_profile
-from shaping.settings.files import allow as record, config_places, find, forget, is_in_tree, ledger_path, refuse_links
+from shaping.settings.files import (
+    allow as record,
+    bundled,
+    config_places,
+    find,
+    forget,
+    is_in_tree,
+    ledger_path,
+    refuse_links,
+)
 from shaping.settings.jsonc import ConfigError, report, short_name
-from shaping.settings.resolve import PROTECTIVE_CHOICES, fits, full_name
+from shaping.settings.loading import LoadedConfig, load
+from shaping.settings.plan import Surface  # noqa: TC001 (Typer reads the annotations)
+from shaping.settings.resolve import PROTECTIVE_CHOICES, ResolvedChoice, fits, full_name
 from shaping.settings.sources import Origin, is_bundled, server_presets
 
 # Choices by which something is missing from an answer, shown even where they are as bundled.

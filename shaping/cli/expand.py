@@ -20,7 +20,7 @@ from shaping.ledger import record_text
 from shaping.parsers import parse_to_ask
 from shaping.present.expansion import present_rows
 from shaping.response import TOOL_WARNING, Shaped, counted
-from shaping.settings import Overrides
+from shaping.settings.plan import Overrides
 from shaping.shaper import Shaper
 from shaping.store.sql import Database
 

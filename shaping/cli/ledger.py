@@ -28,8 +28,8 @@ from shaping.page.data import PageSource, ShownCall
 from shaping.page.html import calls_document, document, why_no_texts
 from shaping.proxy import LIMITS
 from shaping.response import counted
-from shaping.settings import load
 from shaping.settings.files import ledger_path, write_file
+from shaping.settings.loading import load
 from shaping.store import Store, open_store
 
 LEDGER = typer.Option("--ledger", metavar="FILE", help="Read another ledger than the user's own.")

@@ -11,7 +11,7 @@ import typer
 from shaping.apps import manifest_of
 from shaping.cli.app import build
 from shaping.cli.output import Answer
-from shaping.settings import bundled
+from shaping.settings.files import bundled
 
 ETAG = typer.Option(
     metavar="TAG", help="The etag of an earlier manifest: an unchanged one is reported as not_modified."

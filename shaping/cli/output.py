@@ -22,8 +22,7 @@ import typer
 
 from shaping.envelope import command_envelope, exit_code_for
 from shaping.errors import ErrorDetail, ToolError, from_exit_code, make_error
-from shaping.settings import ConfigError
-from shaping.settings.jsonc import suggestion_for
+from shaping.settings.jsonc import ConfigError, suggestion_for
 from shaping.settings.sources import THE_CALL
 
 JSON = typer.Option("--json", help="Print JSON for a program: ok, data, error, warnings, meta.")

@@ -20,15 +20,14 @@ from shaping.cli.output import CONFIG, MAX_TOKENS, PROFILE, option_problems, pri
 from shaping.commands.ending import render_wire
 from shaping.commands.process import OURS
 from shaping.commands.program import run_program
-from shaping.envelope import exit_code_for
+from shaping.envelope import Dialect, exit_code_for
 from shaping.errors import ToolError, from_exception, make_error
 from shaping.learning.record import Recorder
-from shaping.settings import ConfigError
+from shaping.settings.jsonc import ConfigError
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
     from shaping.commands import CommandOptions
-    from shaping.envelope import Dialect
     from shaping.response import Shaped
 
 COMMAND = typer.Argument(help="The command, after --: shaping run -- git log", metavar="COMMAND...")

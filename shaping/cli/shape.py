@@ -20,7 +20,7 @@ from shaping.parsers.json import read_json
 from shaping.present import Presented
 from shaping.present.notices import missing, noise_notice
 from shaping.response import Warned, counted
-from shaping.settings import Overrides, Plan, Surface
+from shaping.settings.plan import Overrides, Plan, Surface
 from shaping.tokens import Tokens
 
 # Problems of the config or the call were logged when it was read.

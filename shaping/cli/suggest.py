@@ -14,9 +14,9 @@ from shaping.learning.drift import Baseline, baseline_path
 from shaping.learning.statistics import read_traffic
 from shaping.learning.suggest import EMPTY, ToolSuggestion, suggest as suggested, with_suggestions
 from shaping.learning.traffic import TrafficError
-from shaping.settings import bundled, load
-from shaping.settings.files import write_file
+from shaping.settings.files import bundled, write_file
 from shaping.settings.jsonc import read_text
+from shaping.settings.loading import load
 
 TRAFFIC = typer.Argument(metavar="TRAFFIC", help="A folder that `--record` wrote, or one file of it.", exists=True)
 OUTPUT = typer.Option(

@@ -39,8 +39,8 @@ from shaping.clients.wrap import (
     server_names,
     why_it_fails,
 )
-from shaping.settings import load
 from shaping.settings.jsonc import JsoncError
+from shaping.settings.loading import load
 
 FILE = typer.Argument(
     metavar="FILE", help="A client's server list (.mcp.json, mcp.json, config.toml), or a folder of such files."

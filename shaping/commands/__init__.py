@@ -23,8 +23,8 @@ from shaping.commands.output import (
 )
 from shaping.commands.process import NotStartedError, Sink, run_process
 from shaping.parsers import Parsed, parse
-from shaping.settings import Overrides, Plan
 from shaping.settings.context import PlanChooser
+from shaping.settings.plan import Overrides, Plan
 from shaping.settings.resolve import ranked
 from shaping.settings.sources import presets_for
 from shaping.tokens import counter

@@ -15,24 +15,22 @@ import orjson
 from shaping import envelope as envelopes, errors
 from shaping.cleaning import may_be_envelope
 from shaping.cleaning.call import clean_envelope
-from shaping.commands.output import CommandResponse
+from shaping.commands.output import CommandResponse, Finished, Invocation
 from shaping.commands.process import NOT_FOUND, NOT_RUN, NotStartedError, ProcessExit
 from shaping.errors.texts import scrub_value
 from shaping.parsers import Parsed
 from shaping.parsers.terminal import is_error_line
 from shaping.redaction import redact_text
-from shaping.response import did_you_mean, nearest
+from shaping.response import Shaped, Warned, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from shaping.commands.output import Finished, Invocation
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
     from shaping.errors.codes import ExitTable
-    from shaping.response import Shaped, Warned
-    from shaping.settings import Plan
     from shaping.settings.loading import LoadedConfig
+    from shaping.settings.plan import Plan
 
 _TRACEBACK: Final = "Traceback (most recent call last)"  # also in the frame that rich draws around it
 _LONGEST: Final = 300  # characters of a program's own words in a message

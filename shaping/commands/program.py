@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from shaping.learning.record import Recorder
-    from shaping.settings import Plan
+    from shaping.settings.plan import Plan
     from shaping.shaper import Shaper
 
 

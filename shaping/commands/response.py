@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from shaping.envelope import Envelope
     from shaping.parsers import Parsed
-    from shaping.settings import Plan
+    from shaping.settings.plan import Plan
 
 
 _REF: Final = "r_mje4ezyohk4ousux5wk7vm2nti"  # a placeholder, as dear as any ref

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shaping.envelope import Envelope
-    from shaping.settings import Plan
-    from shaping.settings.plan import Redact
+    from shaping.settings.plan import Plan, Redact
     from shaping.shaper import Shaper
 
 

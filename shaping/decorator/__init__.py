@@ -24,8 +24,8 @@ from shaping.errors import ErrorDetail, from_exception, registry
 from shaping.errors.exceptions import says_less, text_of
 from shaping.redaction import scrub
 from shaping.response import Shaped, ShapedDict, ShapedList
-from shaping.settings import Overrides, Plan
 from shaping.settings.context import CallNotes
+from shaping.settings.plan import Overrides, Plan
 from shaping.shaper import Shaper
 from shaping.values import json_digest
 

@@ -14,7 +14,7 @@ from shaping.errors import ToolError
 from shaping.ledger import record_text
 from shaping.present import left_alone
 from shaping.response import CallContext, Shaped
-from shaping.settings import Overrides
+from shaping.settings.plan import Overrides
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from shaping.shaper import Shaper
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from shaping.settings import LoadedConfig
+    from shaping.settings.loading import LoadedConfig
     from shaping.settings.model import AnswerContract
 
 _SHOWN: Final = 120  # characters of an answer in a message

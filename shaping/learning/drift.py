@@ -24,7 +24,7 @@ from shaping.settings.resolve import fits, full_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from shaping.settings import LoadedConfig
+    from shaping.settings.loading import LoadedConfig
     from shaping.shaper import Shaper
 
 logger = logging.getLogger("shaping")

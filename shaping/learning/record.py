@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from shaping.response import Shaped
-    from shaping.settings import Plan
+    from shaping.settings.plan import Plan
 
 logger = logging.getLogger("shaping")
 

@@ -20,8 +20,8 @@ from shaping.learning.traffic import SURFACES, ToolCall, leaves, missing
 from shaping.paths import parse
 from shaping.paths.selection import matches
 from shaping.response import counted
-from shaping.settings import load
 from shaping.settings.jsonc import JsoncError, JsonNode, read
+from shaping.settings.loading import load
 from shaping.shaper import Shaper
 from shaping.tokens import count
 

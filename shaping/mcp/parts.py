@@ -18,7 +18,7 @@ from shaping.parsers import EXACT, parse, parse_if_cheaper
 from shaping.parsers.json import read_json, write_json
 from shaping.paths.private import base64_text
 from shaping.response import CallContext, Shaped
-from shaping.settings.plan import KEEP_EMPTIES, Channels
+from shaping.settings.plan import KEEP_EMPTIES, Channels, Plan
 from shaping.tokens import counter
 from shaping.tokens.sampling import count_near, is_within
 from shaping.values import shallow_json
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from shaping.errors import ErrorDetail
-    from shaping.settings import Plan
     from shaping.shaper import Shaper
 
 

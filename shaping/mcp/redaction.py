@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 
     from shaping.paths.strings import Unreadable
     from shaping.response import Warned
-    from shaping.settings import Plan
-    from shaping.settings.plan import Redact
+    from shaping.settings.plan import Plan, Redact
     from shaping.shaper import Shaper
 
 logger = logging.getLogger("shaping")

@@ -57,8 +57,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from shaping.errors import ErrorDetail
-    from shaping.settings import Plan
-    from shaping.settings.plan import Channels
+    from shaping.settings.plan import Channels, Plan
     from shaping.shaper import Shaper
 
 logger = logging.getLogger("shaping")

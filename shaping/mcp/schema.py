@@ -16,7 +16,7 @@ from shaping.response import import_extra
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from shaping.settings import Plan
+    from shaping.settings.plan import Plan
 
 logger = logging.getLogger("shaping")
 

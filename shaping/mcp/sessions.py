@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
     from shaping.learning.record import Recorder
     from shaping.mcp.shaper import MCPShaper, ToolCallOptions
-    from shaping.settings import Config, LoadedConfig, Plan
+    from shaping.settings.loading import LoadedConfig
+    from shaping.settings.model import Config
+    from shaping.settings.plan import Plan
     from shaping.shaper import Shaper
 
 

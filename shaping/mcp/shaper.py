@@ -34,7 +34,7 @@ from shaping.mcp.sessions import (
     tool_entry,
 )
 from shaping.response import CallContext, Warned
-from shaping.settings import LoadedConfig, Overrides, Plan
+from shaping.settings.plan import Overrides, Plan
 from shaping.settings.resolve import fits, full_name
 from shaping.shaper import Shaper
 from shaping.store.expand import recall
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     from shaping.learning.record import Recorder
     from shaping.proxy.serving import Options
+    from shaping.settings.loading import LoadedConfig
 
 _NO_REF = "the argument ref is missing: it stands with the answer that left something out"
 _WAITS = (

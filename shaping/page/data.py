@@ -13,8 +13,8 @@ import orjson
 
 from shaping.ledger.entries import GROUPS, LedgerSum, Totals
 from shaping.ledger.texts import CallTexts, SentPart, find_texts, leaves
-from shaping.settings import LoadedConfig, ResolvedChoice, load
 from shaping.settings.files import BundledKind, bundled_path
+from shaping.settings.loading import LoadedConfig, load
 from shaping.tokens import count
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from shaping.ledger import LedgerDatabase, LedgerEntry
     from shaping.settings.plan import Surface
+    from shaping.settings.resolve import ResolvedChoice
     from shaping.settings.sources import Origin
     from shaping.store.backends import Store
 

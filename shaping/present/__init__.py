@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shaping.budget.lines import CutText
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
-    from shaping.settings import Plan
+    from shaping.settings.plan import Plan
 
 logger = logging.getLogger("shaping")
 

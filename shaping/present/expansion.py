@@ -14,7 +14,7 @@ from shaping.parsers import parse_to_ask
 from shaping.paths.rules import original
 from shaping.present.original import first_page_plan
 from shaping.response import TOOL_WARNING, CallContext, Shaped, Warned, counted
-from shaping.settings.plan import KEEP_EMPTIES
+from shaping.settings.plan import KEEP_EMPTIES, Plan
 from shaping.store.expand import Expanded, Recalled, expand, listed
 from shaping.store.keeper import SHAPED
 from shaping.store.search import search
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from shaping.paths import FieldPlan
-    from shaping.settings import Plan
 
 
 def whole_plan(plan: Plan) -> Plan:

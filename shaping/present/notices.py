@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from shaping.budget.lines import CutText
     from shaping.present import Presented
-    from shaping.settings import Plan
+    from shaping.settings.plan import Plan
     from shaping.store.files import ResultFile
 
 

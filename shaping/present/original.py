@@ -16,7 +16,7 @@ from shaping.paths.rules import differs, original
 from shaping.present.notices import summarize_columns
 from shaping.redaction import scrub
 from shaping.response import CallContext, Omission, Reason, cached_property, grouped
-from shaping.settings.plan import Empties
+from shaping.settings.plan import Empties, Plan
 from shaping.store.expand import price, price_of
 from shaping.store.files import ResultFile, result_file, results_folder
 from shaping.tokens import cheap, count, counter
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from shaping.cleaning import Cleaned
-    from shaping.settings import Plan
     from shaping.store.keeper import Originals
 
 

@@ -12,7 +12,7 @@ import orjson
 from shaping import encoders, envelope as envelopes
 from shaping.cleaning import redact_value
 from shaping.present.notices import missing_fields, noise_notice, omission_members, tool_notice, tool_warnings
-from shaping.response import TOOL_WARNING
+from shaping.response import TOOL_WARNING, Shaped
 from shaping.tokens import count, counter
 from shaping.tokens.sampling import costs_at_most
 from shaping.values import MARK, BigInteger, mark_numbers
@@ -20,8 +20,7 @@ from shaping.values import MARK, BigInteger, mark_numbers
 if TYPE_CHECKING:
     from shaping.envelope import Envelope
     from shaping.present import Presented
-    from shaping.response import Shaped
-    from shaping.settings import Plan
+    from shaping.settings.plan import Plan
 
 
 def wrap(response: Presented) -> Envelope[Any]:

@@ -15,12 +15,12 @@ from shaping.redaction import scrub
 from shaping.response import TOOL_WARNING, Warned
 from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, short_name, suggestion_for
 from shaping.settings.live import LiveConfig, shared
-from shaping.settings.plan import Overrides
+from shaping.settings.plan import Overrides, Plan, Surface
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from shaping.settings import LoadedConfig, Plan, Surface
+    from shaping.settings.loading import LoadedConfig
 
 logger = logging.getLogger("shaping")
 

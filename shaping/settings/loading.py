@@ -14,7 +14,6 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from shaping import settings
 from shaping.paths import PathError
 from shaping.settings.files import is_allowed, is_present, stays_inside, user_directory
 from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, suggestion_for
@@ -90,7 +89,9 @@ class LoadedConfig:
     @cached_property
     def config(self) -> Config:
         """The merged config as a model, which costs a command 20 ms to build."""
-        return settings.Config.model_validate(self.merged)
+        from shaping.settings import model  # noqa: PLC0415 (a command with the bundled config does without it: costs 60 ms)
+
+        return model.Config.model_validate(self.merged)
 
     @property
     def store(self) -> StoreConfig:

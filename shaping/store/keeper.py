@@ -30,7 +30,7 @@ from shaping.store.backends import Store, Stored, StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from shaping.settings import Plan, Surface
+    from shaping.settings.plan import Plan, Surface
 
 
 logger = logging.getLogger("shaping")

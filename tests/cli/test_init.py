@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from typer.testing import CliRunner, Result
 
 from shaping.cli.app import build
-from shaping.settings import bundled, load
+from shaping.settings.files import bundled
+from shaping.settings.loading import load
 
 if TYPE_CHECKING:
     from pathlib import Path

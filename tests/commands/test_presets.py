@@ -10,8 +10,7 @@ from jsonschema import Draft202012Validator
 
 from shaping import tokens
 from shaping.parsers.terminal import clean_lines, is_error_line
-from shaping.settings import bundled
-from shaping.settings.files import bundled_path
+from shaping.settings.files import bundled, bundled_path
 from shaping.settings.sources import presets_for
 
 if TYPE_CHECKING:

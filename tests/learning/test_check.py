@@ -18,7 +18,7 @@ from shaping.learning.check import check_call
 from shaping.learning.drift import Baseline, DriftWatch, baseline_path, find_drift
 from shaping.learning.statistics import read_traffic
 from shaping.learning.traffic import ToolCall
-from shaping.settings import load
+from shaping.settings.loading import load
 
 TOOLS = [
     {"name": "list", "description": "List orders.", "inputSchema": {"type": "object"}},

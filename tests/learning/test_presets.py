@@ -14,7 +14,7 @@ from shaping import Shaper
 from shaping.cli.app import build
 from shaping.learning.check import check_call
 from shaping.learning.traffic import ToolCall, pieces, read_piece
-from shaping.settings import load
+from shaping.settings.loading import load
 from shaping.settings.sources import server_presets
 from shaping.tokens import exact
 

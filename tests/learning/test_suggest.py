@@ -17,8 +17,8 @@ from shaping.learning.record import recordings
 from shaping.learning.statistics import TrafficStatistics, read_traffic
 from shaping.learning.suggest import EMPTY, suggest, with_suggestions
 from shaping.learning.traffic import ToolCall, Usage, missing, pieces, read_piece
-from shaping.settings import load
 from shaping.settings.jsonc import read
+from shaping.settings.loading import load
 
 WORDS = ("harbour", "lantern", "meadow", "quarry", "timber", "violet", "willow", "anchor", "copper", "drizzle")
 

@@ -4,8 +4,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from shaping.settings import bundled
-from shaping.settings.files import bundled_path
+from shaping.settings.files import bundled, bundled_path
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 from shaping import Shaper
 from shaping.cli.app import build
-from shaping.settings import ConfigError, load
 from shaping.settings.check import check
-from shaping.settings.jsonc import ConfigProblem
+from shaping.settings.jsonc import ConfigError, ConfigProblem
+from shaping.settings.loading import load
 from shaping.settings.sources import GIVEN_NAME, read_sources
 
 if TYPE_CHECKING:

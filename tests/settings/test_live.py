@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shaping.settings import ConfigError, Overrides, load
+from shaping.settings.jsonc import ConfigError
 from shaping.settings.live import LiveConfig, shared
+from shaping.settings.loading import load
+from shaping.settings.plan import Overrides
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

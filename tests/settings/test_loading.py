@@ -5,7 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shaping.settings import Config, ConfigError, Overrides, StoreConfig, load
+from shaping.settings.jsonc import ConfigError
+from shaping.settings.loading import load
+from shaping.settings.model import Config
+from shaping.settings.plan import Overrides, StoreConfig
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,8 +5,8 @@ from typing import Any, get_args
 import pytest
 
 from shaping.parsers import Format
-from shaping.settings import Overrides, Plan, Redact, load
-from shaping.settings.plan import Empties
+from shaping.settings.loading import load
+from shaping.settings.plan import Empties, Overrides, Plan, Redact
 
 DATA = {"a": 1, "b": {"c": 2, "trace": 3}, "trace": 4, "secret": 5, "paid": 6}
 

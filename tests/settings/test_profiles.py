@@ -5,14 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shaping.settings import ConfigError, bundled, load
+from shaping.settings.files import bundled
+from shaping.settings.jsonc import ConfigError
+from shaping.settings.loading import load
 from shaping.settings.sources import is_bundled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from shaping.settings import LoadedConfig
+    from shaping.settings.loading import LoadedConfig
 
 NOISE = ("links", "opaque", "bulk", "boilerplate", "repeats", "constants")
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from shaping.settings import Overrides, Redact, load
+from shaping.settings.loading import load
+from shaping.settings.plan import Overrides, Redact
 from shaping.settings.sources import Origin
 
 REQUEST = Overrides(max_tokens=1)

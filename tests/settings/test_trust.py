@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from shaping import Shaper
-from shaping.settings import ConfigError, load
 from shaping.settings.files import allow, forget, is_allowed, user_directory
+from shaping.settings.jsonc import ConfigError
 from shaping.settings.live import LiveConfig
+from shaping.settings.loading import load
 from shaping.settings.resolve import overlap
 
 NAME = "response_config.json"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shaping.settings import StoreConfig
+from shaping.settings.plan import StoreConfig
 from shaping.store import open_store
 from shaping.store.backends import MemoryStore, RedisStore, Stored, StoreError, pack, unpack
 from shaping.store.sqlite import SqliteStore

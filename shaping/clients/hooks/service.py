@@ -29,7 +29,7 @@ from shaping.tokens.sampling import costs_at_most
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from shaping.settings import Plan
+    from shaping.settings.plan import Plan
 
 
 _WAIT_SECONDS: Final = 60.0  # for a transcript to tell of a result; after that nobody knows what was shown
