@@ -33,8 +33,10 @@ _DESCRIBING = re.compile(
 )
 _ABOUT = re.compile(r".*type|kind|units?|currency|description|format|class|style")  # is no name of a column
 _HEADING = re.compile(
-    r"(?:.*(?:columns?|cols?|headers?|fields?)|schema|names|keys|labels|attributes|variables|metrics?)(?:names?|metadata|info)?"
+    r"(?:.*(?:columns?|cols?|headers?|fields?)|t?head|schema|names|keys|labels|attributes|variables|metrics?)(?:names?|metadata|info)?"
 )
+# Keys that tell the place of a column and nothing else: in such objects, the names of columns are values.
+_POSITION = re.compile(r"[a-z]{1,2}|(?:c|col|column|field|f|cell|unnamed|empty)?\d*")
 _NAME_LIKE = re.compile(r"[^\W\d][\w .()/%#-]{0,60}")
 _DIGIT = re.compile(r"\d")
 _DATA = re.compile(r"\s*[{\[].*[\"'].*[}\]]\s*", re.DOTALL)  # a text that is not the name of something, but holds some
@@ -142,7 +144,7 @@ class LabelledValues:
             self._list(value, depth, around)
 
     def _object(self, value: dict[str, Any], depth: int, around: _OpenHeaders) -> None:
-        labels = self._labels(value)
+        labels = self._labels(value) or self._paths(value)
         if labels:
             self._take(value, (key for key, item in value.items() if key not in labels and not _describes(key, item)))
         headers = _OpenHeaders()
@@ -154,6 +156,7 @@ class LabelledValues:
                 self._pairs(item, in_turn=not _fits(_HEADING, key))
             else:
                 self._look(item, depth + 1, _OpenHeaders() if key in labels else headers)
+        self._positional(list(value.values()))
         if headers.columns:
             found = [self._below(item, headers, _ROWS_DEEPEST) for item in value.values()]
             for key in headers.keys & value.keys():
@@ -165,6 +168,14 @@ class LabelledValues:
 
     def _labels(self, value: dict[str, Any]) -> set[str]:
         return {key for key, item in value.items() if self._is_label(item, key)}
+
+    def _paths(self, value: dict[str, Any]) -> set[str]:
+        """Return the keys of lists that end with a private name, in an object of scalars: they may be its path."""
+        lists = {key for key, item in value.items() if type(item) in (dict, list)}
+        return {key for key in lists if len(lists) == 1 < len(value) and self._is_path(value[key])}
+
+    def _is_path(self, item: Any) -> bool:
+        return is_flat(item) and bool(item) and self._is_name(item[-1])
 
     def _is_label(self, item: Any, key: str = "", depth: int = 0) -> bool:
         """Return whether a value is a private name, or holds nothing but one and what describes it."""
@@ -190,6 +201,8 @@ class LabelledValues:
     def _add_header(self, key: str, item: Any, headers: _OpenHeaders) -> bool:
         """Add a member to the headers if it is one: names of columns, at least one of them private."""
         heading = _fits(_HEADING, key)
+        while type(item) is list and len(item) == 1 and type(item[0]) is list:
+            item = item[0]
         names = _names_of_columns(item) if heading else item
         heading = heading and not (is_flat(names) and any(type(one) is str and one.isdigit() for one in names))
         columns = self._columns(names) if type(names) is list else frozenset()
@@ -222,6 +235,7 @@ class LabelledValues:
         self._pairs(value, in_turn=True)
         if is_flat(value):
             return
+        self._positional(value)
         headers, header = _OpenHeaders(), -1
         rows = [self._cells(item) for item in value]
         entries = all(_is_name_like(cells[0]) for cells in rows if cells)  # each row may be a name and its values
@@ -236,6 +250,7 @@ class LabelledValues:
             if is_header:
                 header, headers.heading = at, True
                 headers.add(len(cells), frozenset(labels))
+                headers.keys |= set(map(str, labels))
             elif header >= 0 and headers.columns.get(len(rows[header]), frozenset()) & labels:  # no header, as it seems
                 self._cut(rows[header], min(headers.columns[len(rows[header])]))
             has_number = any(type(cell) in (int, float) for cell in cells[min(labels) :])
@@ -246,6 +261,15 @@ class LabelledValues:
             for item in value:
                 self._below(item, headers, _ROWS_DEEPEST, nested=True)
             headers.pass_on(around)
+
+    def _positional(self, rows: list[Any]) -> None:
+        """Take the columns of rows that are objects by position, one of which holds the names of the columns."""
+        objects = [row for row in rows if type(row) is dict and all(_fits(_POSITION, key) for key in row)]
+        for header in objects[:_HEADER_ROWS]:
+            if all(cell is None or _is_name_like(cell) for cell in header.values()):
+                columns = {key for key, cell in header.items() if cell is not None and self._is_heading(cell)}
+                for row in objects if columns else ():
+                    self._take(row, columns & row.keys() if row is not header else ())
 
     def _cells(self, item: Any) -> list[Any]:
         """Return the cells of a row: a list, or an object that holds little but a list of cells and is no label."""
@@ -266,8 +290,12 @@ class LabelledValues:
         are_names = all(map(_is_name_like, value))
         in_turn = in_turn and len(value) % 2 == 0
         behind = False  # a label
+        nested = [type(item) in (dict, list) for item in value]
         for at, item in enumerate(value[:-1]):
-            if type(item) in (dict, list):
+            if nested[at] and not all(nested) and self._is_path(item):
+                self._take(value, range(at + 1, len(value)))
+                break
+            if nested[at]:
                 behind = not behind and len(item) == 1 and self._is_label(item) and not _is_alike(item, value[at + 1])
             else:
                 # A plain word may be the next of a list of names.
@@ -329,7 +357,8 @@ def _delimiter(line: str) -> str:
 def _names_of_columns(item: Any) -> Any:
     """Return the names of a header in order: a list, a line, or an object of positions and names."""
     if type(item) is str:
-        return item.split(_delimiter(item)) if _delimiter(item) and len(item) < 20 * _LONGEST_NAME else item
+        names = item.split(_delimiter(item) or None) if len(item) < 20 * _LONGEST_NAME else []
+        return names if len(names) > 1 else item
     if type(item) is dict and item and all(type(one) is int for one in item.values()):
         return sorted(item, key=lambda key: int(item[key]))
     return list(item.values()) if type(item) is dict and all(map(_texts, item.values())) else item
@@ -362,6 +391,7 @@ def _holds_more(cell: Any) -> bool:
 
 def _texts(cell: Any) -> list[str]:
     """Return the texts by which a cell of a header may name its column."""
+    cell = cell[0] if type(cell) is list and len(cell) == 1 else cell
     if type(cell) is not dict or len(cell) > _WIDEST:
         return [cell] if type(cell) is str else []
     return [one for key, one in cell.items() if type(one) is str and (len(cell) == 1 or not _fits(_ABOUT, key))]

@@ -566,6 +566,14 @@ PLACED: tuple[Any, ...] = (
     {"cmd": ["pay.sh", "--salary", str(HELD)], "pid": 1},
     [["n", "Bob", "Al"], ["salary", HELD, 2]],
     ["x", "salary", HELD],
+    {"keys": ["body", "salary"], "value": HELD},
+    ["change", ["e", 0, "salary"], [HELD, 1]],
+    {"head": [["n", "salary"]], "body": [["Bob", HELD]]},
+    {"columns": "n salary", "rows": [f"Bob {HELD}"]},
+    [["n", "salary"], {"0": "Bob", "1": HELD}],
+    [{"A": "n", "B": "salary"}, {"A": "Bob", "B": HELD}],
+    {"r1": {"A": "n", "B": "salary"}, "r2": {"A": "Bob", "B": str(HELD)}},
+    [["n", ["salary"]], ["Bob", HELD]],
 )
 BESIDE: tuple[Any, ...] = (
     *(
