@@ -101,7 +101,9 @@ class ResultContext:
     entry: ToolEntry
     client: KnownClient = UNKNOWN_CLIENT
     advertised_plan: Plan | None = None  # the plan its schema was made by, where the config was edited since
-    marked: bool = True  # whether to mark it as shaped, because middleware in this process may see it again
+    relay: bool = (
+        False  # whether a proxy read it from JSON: plain data, and no middleware of this process sees it again
+    )
     arguments: frozenset[str] = frozenset()
     tools: Collection[str] = ()
     expand_name: str = "shaping_expand"
@@ -147,9 +149,16 @@ class ResultData:
 
 
 def read_result(
-    result: Mapping[str, Any], schema: Mapping[str, Any] | None = None, plan: Plan | None = None
+    result: Mapping[str, Any],
+    schema: Mapping[str, Any] | None = None,
+    plan: Plan | None = None,
+    *,
+    is_plain: bool = False,
 ) -> ResultData:
-    """Find the data of a result, once, whichever channels it is written to; a text that is verbatim is none."""
+    """Find the data of a result, once, whichever channels it is written to; a text that is verbatim is none.
+
+    What was read from JSON `is_plain` data.
+    """
     verbatim = plan is not None and plan.verbatim
     texts = [(index, block["text"]) for index, block in enumerate(result.get("content") or ()) if is_text(block)]
     structured = result.get("structuredContent")
@@ -160,7 +169,7 @@ def read_result(
     read = _to_the_letter if verbatim else _text_part
     if (found := _one_string(structured, texts, read, plan)) is not None:
         return found
-    return _from_structured(structured, texts, _says_wrapped(result, schema), read)
+    return _from_structured(structured, texts, read, wrapped=_says_wrapped(result, schema), is_plain=is_plain)
 
 
 def is_text(block: Mapping[str, Any]) -> bool:
@@ -178,13 +187,18 @@ def is_listing(value: Any) -> bool:
 
 
 def _from_structured(
-    structured: Any, texts: Sequence[tuple[int, str]], wrapped: bool, read: Callable[[int, str], DataPart]
+    structured: Any,
+    texts: Sequence[tuple[int, str]],
+    read: Callable[[int, str], DataPart],
+    *,
+    wrapped: bool,
+    is_plain: bool,
 ) -> ResultData:
     inner = structured["result"] if _is_wrap(structured) else _MISSING
-    part = _mirrored(structured, texts)
+    part = _mirrored(structured, texts, is_plain=is_plain)
     if inner is not _MISSING and not part.blocks:
         # A mirror of the inner value is as good as the framework's own mark that the outer one is only a wrapper.
-        inside = _mirrored(inner, texts)
+        inside = _mirrored(inner, texts, is_plain=is_plain)
         wrapped = wrapped or bool(inside.blocks)
         part = inside if wrapped else part
     elif wrapped and inner is not _MISSING:
@@ -251,7 +265,7 @@ def _says_wrapped(result: Mapping[str, Any], schema: Mapping[str, Any] | None) -
     return schema is not None and is_wrapper(schema)
 
 
-def _mirrored(value: Any, texts: Sequence[tuple[int, str]]) -> DataPart:
+def _mirrored(value: Any, texts: Sequence[tuple[int, str]], *, is_plain: bool) -> DataPart:
     """Return a value with the text blocks that say the same: one block, or one for each of its items."""
     if not isinstance(value, dict | list):
         index = next((index for index, text in texts if _says(value, text)), None)
@@ -260,7 +274,8 @@ def _mirrored(value: Any, texts: Sequence[tuple[int, str]]) -> DataPart:
     for index, text in texts[:_MIRRORS]:
         # What a parser of JSON has just made of the same bytes is known to be plain, and a tool's own value is not.
         if compact_json is not None and text.encode(errors="replace") == compact_json:
-            return DataPart(orjson.loads(compact_json), (index,), compact_json=compact_json)
+            plain = value if is_plain else orjson.loads(compact_json)
+            return DataPart(plain, (index,), compact_json=compact_json)
         data, read = _read(text)
         if read is not None and read == compact_json:
             return DataPart(data, (index,), compact_json=read)
@@ -390,7 +405,7 @@ def _read(text: str) -> tuple[Any, bytes | None]:
 
 def read_parts(result: Mapping[str, Any], context: ResultContext) -> ResultData:
     """Find the data of a result; texts that are too many for each to have a share of the budget are one."""
-    data = read_result(result, context.entry.declared, context.plan)
+    data = read_result(result, context.entry.declared, context.plan, is_plain=context.relay)
     budget = context.plan.max_tokens
     texts = [part for part in data.parts if part is not data.structured]
     if budget is None or len(texts) * _LEAST <= budget:

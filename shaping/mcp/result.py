@@ -178,7 +178,7 @@ def with_meta(
     warnings = [warning(warned) for one in shaped for warned in one.warnings]
     if warnings:
         about["warnings"] = warnings
-    if context.marked:
+    if not context.relay:
         about["tag"] = _tag(result)
     meta = {**(result.get("_meta") or {}), **({META_KEY: about} if about else {}), **more}
     return {**result, "_meta": meta} if meta else dict(result)

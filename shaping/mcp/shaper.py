@@ -359,7 +359,7 @@ class MCPShaper:
             entry,
             session.known,
             advertised_plan=advertised_plan,
-            marked=not self.relay,
+            relay=self.relay,
             arguments=session.arguments,
             tools=session.tools,
             expand_name=session.expand_name,
