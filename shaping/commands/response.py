@@ -98,7 +98,7 @@ class _Response:
         return self._data_as_text(self._parsed) if self._plain else self._in_envelope(self._parsed)
 
     def end_of_stream(self, data: Any) -> Envelope[Any]:
-        meta = {"ref": self._stored.keep_text()} if self._finished.stdout.size else {}
+        meta = {"ref": self._stored.text_ref} if self._finished.stdout.size else {}
         return self._envelope(data, self._stderr.text, meta)
 
     def _envelope(
@@ -165,7 +165,7 @@ class _Response:
         exact = self._out.exact and self._err.exact and cut.whole
         # Plain text says nothing of lines that the config drops where saying it costs more than they did.
         silent = self._plain and cut.whole and not pays_to_say(dropped, self._plan)
-        ref = None if exact or silent else self._stored.keep_text()
+        ref = None if exact or silent else self._stored.text_ref
         meta: dict[str, Any] = {} if ref is None else {"ref": ref}
         if not cut.whole:
             meta["truncated"] = True

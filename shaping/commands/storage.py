@@ -125,12 +125,9 @@ class StoredOutput:
         self._shaper, self._plan, self._finished = shaper, plan, finished
         self.warnings: list[Warned] = []
 
-    def keep_text(self) -> str | None:
-        """Keep the two outputs as text, once, and return their ref."""
-        return self._text_ref
-
     @cached_property
-    def _text_ref(self) -> str | None:
+    def text_ref(self) -> str | None:
+        """The ref of the two outputs as text, kept when it is first asked for."""
         out, err = self._finished.stdout, self._finished.stderr
         value = {name: withhold_private(one.text(), self._plan) for name, one in (("stdout", out), ("stderr", err))}
         try:

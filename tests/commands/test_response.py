@@ -504,6 +504,13 @@ def test_what_a_programs_own_envelope_says_about_its_data_is_passed_on(
         assert getattr(interpret(json.loads(response.stdout)), "cursor", None) == "next-7"
 
 
+def test_what_a_failed_programs_own_envelope_says_besides_its_error_is_passed_on(shaper: Shaper, replay: Any) -> None:
+    error = {"code": "NOT_FOUND", "message": "no such user", "retryable": False}
+    own: dict[str, Any] = {"ok": False, "data": None, "error": error, "warnings": [], "meta": OWN_META}
+    meta = replay(shaper, ["users"], json.dumps(own), "", 5).meta
+    assert (meta.extensions["region"], meta.extensions["exit_code"], meta.request_id) == ("eu", 5, "req-1")
+
+
 def test_a_program_that_has_nothing_new_says_so_through_us(shaper: Shaper, respond_to: Any) -> None:
     own: dict[str, Any] = {
         "ok": True,
