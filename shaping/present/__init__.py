@@ -309,7 +309,8 @@ def _cut(whole: Presented, render: Callable[[Presented], str], exact: Callable[[
     response, fitted = _largest(whole, render, exact)
     if not fitted.fits or _is_mute(fitted, whole.cleaned.value):
         # What is said about the cut would take all of the budget: then it is only said that there was one.
-        response, _ = _largest(replace(whole, terse=True), render, exact)
+        plan = replace(whole.plan, debug=False)
+        response, _ = _largest(replace(whole, terse=True, plan=plan), render, exact)
     return response
 
 

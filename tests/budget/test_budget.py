@@ -8,9 +8,9 @@ from shaping import Shaper, tokens, using
 ROWS = [{"id": n, "name": f"widget {n}", "owner": None} for n in range(60)]
 
 
-@pytest.mark.parametrize("profile", ["minimal", "standard"])
+@pytest.mark.parametrize("profile", ["minimal", "standard", "debug"])
 @pytest.mark.parametrize("dialect", ["lean", "none", "flat", "invariant", "sourced"])
-@pytest.mark.parametrize("budget", [30, 64, 100, 250])
+@pytest.mark.parametrize("budget", [40, 64, 100, 250])
 def test_a_budget_is_kept_in_every_dialect_marks_included(profile: str, dialect: str, budget: int) -> None:
     shaper = Shaper({}, expandable=True)
     with using(dialect=dialect, max_tokens=budget, max_items=40):
