@@ -36,7 +36,7 @@ DIALECT = typer.Option(
     metavar="NAME", help="Print an envelope in this wire form instead of plain text: invariant, lean, flat or sourced."
 )
 TIMEOUT = typer.Option(
-    metavar="SECONDS", min=0.001, help="Seconds after which the command and all it started is ended."
+    metavar="SECONDS", min=0.001, help="Seconds after which the command and its process group are ended."
 )
 ETAG = typer.Option(
     metavar="TAG",

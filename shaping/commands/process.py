@@ -183,7 +183,7 @@ def _signals() -> Iterator[_SignalRelay]:
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """End a process that was started with a session of its own, and all that it started: asked first, then killed."""
+    """End a process that was started with a session of its own, and its group: asked first, then killed."""
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             with suppress(BrokenPipeError):

@@ -169,7 +169,7 @@ class Child:
                 await self._writer.send(message.line)
 
     async def close(self) -> None:
-        """Ask the child to leave, and make it leave, with all that it started."""
+        """Ask the child to leave, and make it and its process group leave."""
         if self.process is None:
             return
         if self._writer is not None:
