@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -104,6 +104,7 @@ _AFTER: Final = " \t\r\"'`\\,;+)|<>"  # what quotes, continues or frames a line
 _RUN: Final = re.compile(r"[A-Za-z0-9+/=]{16,}")
 _STARTS: Final = re.compile(r"[^A-Za-z0-9+/=]{0,12}([A-Za-z0-9+/=]{16,})")
 _HEADER: Final = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ")
+_OTHER: Final = re.compile("-----(?:BEGIN|END) ")  # of a certificate
 _LONGEST: Final = 65_536  # characters of a key with all that stands between its lines
 _LONG_LINE: Final = 40  # characters of base64 that no name has
 _GAP: Final = 200  # characters between two lines of a key: names of files, numbers of lines
@@ -112,33 +113,37 @@ _LINE: Final = 16  # characters of base64 that make a line one of a key; the las
 
 def private_keys(text: str) -> Iterator[tuple[int, int]]:
     """Yield where private keys stand: from BEGIN to END, or as far as the key goes where either was cut."""
-    begin: re.Match[str] | None = None
+    opened: re.Match[str] | None = None
     last = 0
     for border in (*_BORDER.finditer(text), None):
         end = border if border is not None and border["begin"] is None else None
         limit = len(text) if border is None else border.start()
-        if begin is not None and end is not None and end.end() - begin.end() <= _LONGEST:
-            if any(_is_material(run[0]) for run in _RUN.finditer(text, begin.end(), end.start())):
-                yield begin.start(), end.end()
+        if opened is not None and opened["begin"] and end is not None and end.end() - last <= _LONGEST:
+            if any(_is_material(run[0]) for run in _RUN.finditer(text, last, limit)):
+                yield opened.start(), end.end()
+            opened = None
         else:
-            if begin is not None and (body := _body(text, begin.end(), min(limit, begin.end() + _LONGEST))) > last:
-                yield begin.start(), body
+            if opened is not None and (body := _body(text, last, min(limit, last + _LONGEST))) > last:
+                yield opened.start(), body
+            # Of a log that begins with what is newest, the end of a key comes first.
+            opened = border
             if end is not None and (body := _body_before(text, max(last, limit - _LONGEST), limit)) < limit:
                 yield body, end.end()
-        begin = border if end is None else None
+                opened = None
         last = limit if border is None else border.end()
 
 
 def open_from(text: str) -> int | None:
     """Return where a private key begins that has not ended, so that what follows the text may be the rest of it."""
-    if not _may_hold_key(text):
+    if not may_hold_key(text):
         return None
     borders = [*_BORDER.finditer(text)]
     is_open = borders and borders[-1]["begin"] is not None and len(text) - borders[-1].end() < _LONGEST
     return borders[-1].start() if is_open else None
 
 
-def _may_hold_key(text: str) -> bool:
+def may_hold_key(text: str) -> bool:
+    """Return whether a text may have the first or the last line of a private key."""
     return "PRIVATE" in text or "SECRET" in text or "Private-" in text
 
 
@@ -147,29 +152,33 @@ def parts_of_keys(texts: Sequence[str], *, is_open: bool = False) -> tuple[set[s
 
     Also return whether a key is open at their end; `is_open` says whether one is before them.
     """
-    found: set[str] = set()
-    if not is_open and not any(map(_may_hold_key, texts)):
-        return found, False
+    if not is_open and not any(map(may_hold_key, texts)):
+        return set(), False
     looked = [(text, [border["begin"] is not None for border in _BORDER.finditer(text)]) for text in texts]
-    for text, begins in looked:
-        if begins:
-            if is_open and not begins[0] and _RUN.search(text):
+    behind, is_open = _parts_from(looked, begin=True, is_open=is_open)
+    before, _ = _parts_from([(text, begins[::-1]) for text, begins in reversed(looked)], begin=False)
+    return behind | before, is_open
+
+
+def _parts_from(
+    texts: Iterable[tuple[str, list[bool]]], *, begin: bool, is_open: bool = False
+) -> tuple[set[str], bool]:
+    """Go through texts, each with whether its borders begin a key, from where keys begin or from where they end."""
+    found: set[str] = set()
+    is_next_to_end = False
+    for text, borders in texts:
+        if borders:
+            if is_open and begin and not borders[0] and _RUN.search(text):
                 found.add(text)
-            is_open = begins[-1]
-        elif is_open and _body(text, 0, len(text)):
-            found.add(text)
+            # Of a log that begins with what is newest, the end of a key comes first.
+            is_open = borders[-1] == begin or (len(borders) == 1 and not is_open)
+            is_next_to_end = not borders[-1]
         # Between two parts of a key stand short texts at most, such as the type of a content block.
-        elif len(text) >= _LONG_LINE:
+        elif _OTHER.search(text) or (is_open and not _body(text, 0, len(text)) and len(text) >= _LONG_LINE):
             is_open = False
-    is_before_end = is_last = False
-    for text, begins in reversed(looked):
-        if begins:
-            is_before_end = is_last = not begins[0]
-        elif is_before_end and (_body(text, 0, len(text)) or (is_last and _is_rest(text))):
+        elif is_open and (_body(text, 0, len(text)) or (is_next_to_end and _is_rest(text))):
             found.add(text)
-            is_last = False
-        elif len(text) >= _LONG_LINE:
-            is_before_end = False
+            is_next_to_end = False
     return found, is_open
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -16,17 +17,18 @@ from shaping.paths.private import private_names
 from shaping.paths.rules import below, through_lists
 from shaping.paths.selection import Rest, after_index
 from shaping.paths.spelling import is_escaped, visible_text
-from shaping.redaction.credentials import BY_NAME, CREDENTIALS, PRIVATE_KEY, key_in_part, parts_of_keys
+from shaping.redaction.credentials import BY_NAME, CREDENTIALS, PRIVATE_KEY, key_in_part, may_hold_key, parts_of_keys
 from shaping.redaction.engine import NO_RULES, SHORT, Rule, Ruleset, Test, has_one, lower_parts, mark
 from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
 from shaping.redaction.text import MARKED, QUADS, assigned, candidates, hides, is_mark, normal_name, replace, secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from shaping.response import Json
 
 Value = TypeVar("Value")
+Step: TypeAlias = str | int
 State: TypeAlias = "frozenset[Rest]"  # what is left to match of each configured path; one that is empty ends here
 
 _NAMING: Final = ("name", "key", "header", "Name", "Key")
@@ -147,13 +149,19 @@ class _Walk:
             self.find_keys(value)
         return self.value(self._without_labelled(value))
 
-    def find_keys(self, value: Any, *, is_open: bool = False) -> bool:
-        """Look for private keys over several texts; return whether one is open at their end."""
-        texts: list[str] = []
+    def find_keys(self, value: Any, are_open: Collection[Step | None] = ()) -> set[Step | None]:
+        """Look for private keys over several texts; return where one is open at their end: in all, or under a name."""
+        texts: defaultdict[Step | None, list[str]] = defaultdict(list)
         with suppress(RecursionError):  # what is deeper is masked, because it cannot be looked at either
             _collect_texts(value, texts)
-        self.parts_of_keys, is_open = parts_of_keys(texts, is_open=is_open)
-        return is_open
+        if not are_open and not any(map(may_hold_key, texts[None])):
+            return set()
+        open_now = {*are_open} - texts.keys()
+        for step, some in texts.items():
+            parts, is_open = parts_of_keys(some, is_open=step in are_open)
+            self.parts_of_keys |= parts
+            open_now |= {step} if is_open else set()
+        return open_now
 
     def _without_labelled(self, value: Any) -> Any:
         """Mask the values whose name of a configured path stands beside them: in a header, or as a `name`."""
@@ -300,12 +308,12 @@ class KeyRests:
     """Takes values that come one after another, and replaces what goes on with a private key of an earlier one."""
 
     def __init__(self) -> None:
-        self._is_open = False
+        self._are_open: set[Step | None] = set()
 
     def clean(self, value: Value) -> Value:
         """Return a value without what belongs to a key that began before it; itself for most values."""
         walk = _Walk(rules=NO_RULES, names=False)
-        self._is_open = walk.find_keys(value, is_open=self._is_open)
+        self._are_open = walk.find_keys(value, self._are_open)
         cleaned: Value = walk.value(value) if walk.parts_of_keys else value
         return cleaned
 
@@ -324,15 +332,19 @@ def masked_like(value: Any, text: str) -> Json:
     return text
 
 
-def _collect_texts(value: Any, into: list[str]) -> None:
-    """Collect the texts of a value in their order."""
+def _collect_texts(value: Any, into: dict[Step | None, list[str]], step: Step | None = None) -> None:
+    """Collect the texts of a value in their order, all of them and those under each name or index."""
     if isinstance(value, str | bytes):
-        into.append(value if isinstance(value, str) else value.decode(errors="replace"))
-    elif isinstance(value, dict | list | tuple):
-        for one in value.values() if isinstance(value, dict) else value:
-            _collect_texts(one, into)
-    elif hasattr(value, "__dict__"):
-        _collect_texts(vars(value), into)
+        text = value if isinstance(value, str) else value.decode(errors="replace")
+        for place in {None, step}:
+            into[place].append(text)
+    elif isinstance(value, list | tuple):
+        for index, one in enumerate(value):
+            _collect_texts(one, into, index)
+    elif isinstance(value, dict) or hasattr(value, "__dict__"):
+        for key, one in (value if isinstance(value, dict) else vars(value)).items():
+            _collect_texts(key, into)
+            _collect_texts(one, into, key)
 
 
 def _named(value: dict[str, Any]) -> str:

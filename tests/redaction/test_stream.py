@@ -73,6 +73,7 @@ KEY = ["-----BEGIN PRIVATE KEY-----", *BODY, "-----END PRIVATE KEY-----"]
         "".join(f"<tr><td>{number}</td><td>{line}</td></tr>" for number, line in enumerate(KEY[2:], 3)),
         "\n".join(f'{{"line": "{line}"}}' for line in KEY[1:]),
         "\n".join(f"{line:<70}x" for line in KEY[:-1]),
+        "\n".join(f"2026-11-18T02:00:{number:02}Z pod-1 {line}" for number, line in enumerate(KEY[::-1])),
         "[cut]\n" + "\n".join(f"{number}: {line}" for number, line in enumerate(KEY[3:])),
         str([[number, line] for number, line in enumerate(KEY)]),
     ],
@@ -109,6 +110,10 @@ def test_a_private_key_over_several_texts_is_hidden(lines: list[str]) -> None:
         [[number, line] for number, line in enumerate(lines)],
         [{"number": str(number), "line": line} for number, line in enumerate(lines)],
         {str(number): line for number, line in enumerate(lines)},
+        [[number, "a text that stands beside each line of the key", line] for number, line in enumerate(lines)],
+        [{"logger": f"com.example.deployment.secrets.KeyRotation-{line[:4]}", "line": line} for line in lines],
+        dict.fromkeys(lines, 1),
+        lines[::-1] if KEY[-1] in lines else lines,
         {"text": "\n".join(lines[:4]), "rest": ["\n".join(lines[4:7]), {"more": "\n".join(lines[7:])}]},
     ):
         clean = str(redact({"before": "a text before it, which has nothing to do with it", "key": value})[0])
@@ -116,6 +121,14 @@ def test_a_private_key_over_several_texts_is_hidden(lines: list[str]) -> None:
         assert "nothing to do with it" in clean
     if lines[-1] == KEY[-1]:
         assert "aB3=" not in str(redact(short)[0])
+
+
+def test_a_certificate_beside_a_private_key_stays() -> None:
+    certificate = ["-----BEGIN CERTIFICATE-----", *(line[::-1] for line in BODY), "-----END CERTIFICATE-----"]
+    for lines in ([*KEY, *certificate], [*KEY[:-1], *certificate], [*certificate, *KEY[1:]], [*certificate, *KEY]):
+        for clean in (redact(lines)[0], redact("\n".join(lines))[0]):
+            assert [line for line in certificate if line not in clean] == []
+            assert [line for line in BODY if line in clean] == []
 
 
 TABLES = {
