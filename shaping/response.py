@@ -68,6 +68,10 @@ class MemberChoice(frozenset[str]):
         made.excluded = frozenset(excluded)
         return made
 
+    def __or__(self, others: Collection[str]) -> Self:  # type: ignore[override]  # of a set: members are names
+        """Send others too, whatever is excluded of them; all that is excluded besides stays so."""
+        return type(self)([*self, *others], self.excluded.difference(others))
+
 
 def is_excluded(name: str, include: Collection[str]) -> bool:
     """Whether a member of an envelope is never to be sent."""

@@ -57,9 +57,9 @@ def clean_error(error: ErrorDetail, plan: Plan) -> ErrorDetail:
     return limit_error(cleaned, plan)
 
 
-def limit_error(error: ErrorDetail, plan: Plan, share: float = _ERROR) -> ErrorDetail:
-    """Cut what an error says to a share of the budget, its message last."""
-    return change_texts(error, lambda said: {"message": "", **limit_value(said, share, plan)})
+def limit_error(error: ErrorDetail, plan: Plan) -> ErrorDetail:
+    """Cut what an error says to its share of the budget, its message last."""
+    return change_texts(error, lambda said: {"message": "", **limit_value(said, _ERROR, plan)})
 
 
 def limit_warnings(warnings: tuple[Warned, ...], plan: Plan) -> tuple[Warned, ...]:

@@ -182,19 +182,6 @@ def _signals() -> Iterator[_SignalRelay]:
             signal.signal(number, handler)
 
 
-def end_group(process: subprocess.Popen[bytes]) -> None:
-    """End a process that was started with a session of its own, and its group: asked first, then killed."""
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
-            with suppress(BrokenPipeError):
-                pipe.close()
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE / 2)
-        signal_group(process.pid, number)
-    process.wait()
-
-
 def _feeding(pipe: IO[bytes] | None, given: bytes | None) -> threading.Thread | None:
     if pipe is None or given is None:
         return None

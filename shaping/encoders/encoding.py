@@ -148,11 +148,10 @@ class UnknownEncodingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A text, the encoding it is in, and what a caller should know about the choice."""
+    """A text, and the encoding it is in: JSON where a format for lists of records was asked to write something else."""
 
     text: str
     encoding: str
-    notes: tuple[str, ...] = ()
 
 
 def encode(
@@ -176,7 +175,7 @@ def encode(
         return Encoded(table.encode(value, repeats=repeats, constants=constants, lossless=lossless), "table")
     if (text := _format(encoding).encode(value)) is not None:
         return Encoded(text, encoding)
-    return Encoded(encode_json(value), "json", (f"{encoding} is for lists of records; this is compact JSON",))
+    return Encoded(encode_json(value), "json")
 
 
 def decode(text: str, encoding: str) -> Json:

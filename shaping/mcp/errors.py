@@ -145,9 +145,9 @@ def error_from_cause(cause: BaseException, table: Mapping[str, str], *, debug: b
     return error.model_copy(update={**kept, "detail": found.detail})
 
 
-def model_text(error: ErrorDetail, words: str | None = None) -> str:
+def model_text(error: ErrorDetail) -> str:
     """Write an error in one line for a model: its code, where that says more than that there is one, and its words."""
-    words = error.message if words is None else words
+    words = error.message
     text = words if error.code == "INTERNAL_ERROR" or words.startswith(error.code) else f"{error.code}: {words}"
     if error.hint and error.has_own_hint and error.hint not in (_NO_HINT, *text.splitlines()):
         text = f"{text}\n{error.hint}"
@@ -158,11 +158,9 @@ def model_text(error: ErrorDetail, words: str | None = None) -> str:
     return text
 
 
-def model_members(error: ErrorDetail, *, hint: bool = True) -> dict[str, Any]:
-    """Return the members that a model can act on; a hint that every error of its code has only where it is wanted."""
+def model_members(error: ErrorDetail) -> dict[str, Any]:
+    """Return the members that a model can act on."""
     known = error.members()
-    if not hint and not error.has_own_hint:
-        known.pop("hint", None)
     details = {name: value for name, value in known.get("details", {}).items() if name != "issues"}
     known["details"] = details  # what is wrong with each argument stands in the message
     return {name: known[name] for name in _FOR_MODELS if known.get(name) not in (None, {})}

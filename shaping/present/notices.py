@@ -238,7 +238,7 @@ def missing(shaped: Shaped) -> str:
 
 def _unasked(response: Presented) -> list[Omission]:
     taken = (*response.cleaned.omissions, *response.fitted.omissions)
-    return [omission for omission in taken if omission.reason in _UNASKED and omission.tokens != 0]
+    return [omission for omission in taken if omission.reason in _UNASKED]
 
 
 def _members_gone(response: Presented) -> dict[str, Any]:
@@ -336,7 +336,7 @@ def _few(names: list[str], most: int) -> str:
     return f" ({', '.join(names[:most])}{more})" if names and most else ""
 
 
-def summarize_columns(records: list[Any], longest: int = _LENGTH) -> tuple[str, ...]:
+def summarize_columns(records: list[Any]) -> tuple[str, ...]:
     """Describe the columns of records, the most telling first; nothing where there is nothing to say.
 
     Counts hold for all records that are given, not only for those that a reader was shown.
@@ -354,7 +354,7 @@ def summarize_columns(records: list[Any], longest: int = _LENGTH) -> tuple[str, 
     chosen: tuple[str, ...] = ()
     for told in (*counts, *ranges):
         longer = (*chosen, told)
-        chosen = longer if len("; ".join(longer)) <= longest else chosen
+        chosen = longer if len("; ".join(longer)) <= _LENGTH else chosen
     return chosen
 
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 
 _SAMPLES: Final = 16  # values of one place by which all of them are priced
-# Told, because every absence is; neither priced nor to be asked for.
 _GONE: Final = object()
+# Told, because every absence is; neither priced nor to be asked for.
 _HELD = frozenset({"private", "tier"})
 _TOLD = frozenset({"null", "empty"})
 _ABSENT = ("null", "null if missing", "empty", "empty if missing")

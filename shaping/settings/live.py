@@ -33,8 +33,8 @@ Signature: TypeAlias = "tuple[tuple[str, int, int, int, int], ...]"
 
 # Events within one step count as one edit; two steps after the last of them the new config is live.
 _STEP_MS = 50
-# Some file systems (networks, mounts of a container) report nothing: look again once in a while.
 _WATCHER = "shaping-settings"  # the name of the thread
+# Some file systems (networks, mounts of a container) report nothing: look again once in a while.
 _LOOK_AGAIN_MS = 500
 # The clock of a file system ticks every few milliseconds, and two edits within one tick bear the same time.
 _FRESH_NS = 100_000_000

@@ -222,7 +222,7 @@ class Profile(_Pruning):
     lossless: NotNull[Flag] = None
     """Use only encodings from which every value can be read back."""
     omissions: NotNull[OmissionsMode] = None
-    """How what was left out is reported: not at all, in one line, as a priced list, or with the raw size too."""
+    """How what was left out is reported: not at all, in one line, or as a priced list, which `full` is too."""
     debug: NotNull[Flag] = None
     """Send every envelope member, even where null, and ignore field filters."""
 

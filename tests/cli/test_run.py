@@ -65,6 +65,12 @@ def test_input_passes_through() -> None:
     assert ran("--", "tr", "a-z", "A-Z", given=b"quiet\n")[1]["data"] == {"stdout": "QUIET\n"}
 
 
+def test_members_that_a_config_excludes_are_not_sent(home: Path) -> None:
+    (home / "c.json").write_text('{"global": {"envelope": {"exclude": ["cursor", "ref", "truncated"]}}}')
+    words = ("run", "--config", "c.json", "--dialect", "lean", "--max-tokens", "120", "--", "seq", "1", "5000")
+    assert json.loads(shaping(*words).stdout).keys().isdisjoint({"cursor", "ref", "truncated"})
+
+
 def test_options_choose_tool_fields_profile_and_budget(home: Path) -> None:
     rules = {"mine": {"exclude_fields": ["b"]}}
     (home / "c.json").write_text(json.dumps({"tool_overrides": rules}))

@@ -43,7 +43,7 @@ def test_repeats_and_constants_are_said_in_every_row_where_they_are_off() -> Non
 def test_rows_are_only_for_records() -> None:
     for encoding in ("csv", "markdown"):
         assert encode({"a": 1}, encoding).encoding == "json"
-        assert encode([{}, {}], encoding).notes == (f"{encoding} is for lists of records; this is compact JSON",)
+        assert encode([{}, {}], encoding).encoding == "json"
 
 
 def test_csv_and_markdown_look_as_everyone_knows_them() -> None:
