@@ -274,7 +274,7 @@ def _wrapped(server: dict[str, Any], program: Sequence[str], options: Sequence[s
 
 def _wrapped_remote(server: dict[str, Any], command: str, start: list[str]) -> dict[str, Any]:
     url, variables = url_of(server), dict(server.get("env") or {})
-    if _may_hold_keys(url):
+    if "?" in url or "@" in url:  # where people put keys
         variables[URL_VARIABLE] = url
     arguments = [*start, "--url", f"env:{URL_VARIABLE}" if URL_VARIABLE in variables else url]
     transport = "http" if "httpUrl" in server else server.get("type")
@@ -286,10 +286,6 @@ def _wrapped_remote(server: dict[str, Any], command: str, start: list[str]) -> d
     if variables:
         entry["env"] = variables
     return entry | {key: value for key, value in server.items() if key not in {*_REMOTE_MEMBERS, *entry}}
-
-
-def _may_hold_keys(url: str) -> bool:
-    return "?" in url or "@" in url
 
 
 def _with(server: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:

@@ -65,10 +65,11 @@ class Fields:
 
     def unused(self) -> dict[str, str]:
         """Return the heavy fields of which nothing was used."""
+        least = _HEAVY * max(1, sum(one.bytes for one in self._found.fields.values()))
         heavy = {
             path: "never used"
             for path, steps in self.leaves.items()
-            if path not in self.needed and not self._identifies(steps) and self._weight(path) >= _HEAVY
+            if path not in self.needed and not self._identifies(steps) and self._found.fields[path].bytes >= least
         }
         return dict(sorted(self._highest(heavy).items(), key=lambda pair: (-self.about(pair[0]).bytes, pair[0])))
 
@@ -159,13 +160,6 @@ class Fields:
     def _identifies(self, steps: tuple[str, ...]) -> bool:
         return meaning(steps[-1]).identifies and not meaning(steps[-1]).opaque
 
-    def _weight(self, path: str) -> float:
-        return self._found.fields[path].bytes / self._bytes
-
-    @cached_property
-    def _bytes(self) -> int:
-        return max(1, sum(one.bytes for one in self._found.fields.values()))
-
     def _highest(self, reasons: Mapping[str, str]) -> dict[str, str]:
         """Name a whole branch where all its leaves go for one reason."""
         out: dict[str, str] = {}
@@ -209,7 +203,8 @@ def names(path: str) -> tuple[str, ...]:
     """Return the names of a path, without its elements: lists are passed through."""
     if not path:
         return ()
-    return tuple(_name(step) for step in parse(path).steps if not isinstance(step, Each | Index | Slice))
+    steps = (step for step in parse(path).steps if not isinstance(step, Each | Index | Slice))
+    return tuple(step.key if isinstance(step, Name) else str(step) for step in steps)
 
 
 def covers(path: str, other: str) -> bool:
@@ -249,10 +244,6 @@ def found_in(pattern: str | None, text: str) -> list[str]:
 def _answers(config: Mapping[str, Any], tool: str) -> list[dict[str, str]]:
     overrides = config.get("tool_overrides") or {}
     return [one for pattern, rules in overrides.items() if fits(tool, pattern) for one in rules.get("answers") or ()]
-
-
-def _name(step: Step) -> str:
-    return step.key if isinstance(step, Name) else str(step)
 
 
 def _text(steps: tuple[str, ...]) -> str:

@@ -142,17 +142,14 @@ class Recorder:
 
     def _write(self, calls: list[Callable[[], None]]) -> None:
         for write in calls:
-            self._try(write)
-
-    def _try(self, write: Callable[[], None]) -> None:
-        try:
-            write()
-        except Exception as problem:  # noqa: BLE001 (whatever it is, the calls go on; a result is not part of the message)
-            self._waiting.drop()
-            if not self._warned:
-                self._warned = True
-                reason = (isinstance(problem, OSError) and problem.strerror) or type(problem).__name__
-                logger.warning("a call could not be recorded in %s (%s)", self.folder, reason)
+            try:
+                write()
+            except Exception as problem:  # noqa: BLE001 (whatever it is, the calls go on; a result is not part of the message)
+                self._waiting.drop()
+                if not self._warned:
+                    self._warned = True
+                    reason = (isinstance(problem, OSError) and problem.strerror) or type(problem).__name__
+                    logger.warning("a call could not be recorded in %s (%s)", self.folder, reason)
 
     def _append(self, server: str, tool: str, now: float, line: Mapping[str, Any]) -> None:
         written = orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)

@@ -46,7 +46,9 @@ def read(wire: Mapping[str, Any]) -> members.WireParts:
     extensions = members.rest(meta, RESERVED.get(str(meta.get("source")), _COMMON))
     if isinstance(meta.get("extensions"), Mapping):
         extensions |= meta["extensions"]
-    found = {**members.read_common(_snake(meta)), "extensions": extensions}
+    # By either spelling: JSON of the model itself is in snake_case.
+    common = {name: meta.get(theirs, meta.get(name)) for name, theirs in _WIRE.items()}
+    found = {**members.read_common(common), "extensions": extensions}
     error = meta.get("error", wire.get("error"))
     error = members.read_error(error) if isinstance(error, Mapping) else error
     if error is None:
@@ -99,11 +101,6 @@ def _pairs(headers: Any) -> Any:
     return tuple(
         (name, value) for name, given in headers.items() for value in (given if isinstance(given, list) else [given])
     )
-
-
-def _snake(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """Take the common members by either spelling: JSON of the model itself is in snake_case."""
-    return {name: meta.get(theirs, meta.get(name)) for name, theirs in _WIRE.items()}
 
 
 def _implied(own: Mapping[str, Any]) -> dict[str, Any] | None:

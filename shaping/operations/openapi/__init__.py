@@ -86,7 +86,7 @@ def _operations(
     answers = _answers(document, operation)
     name = unique_name(_name(operation, method, path), taken)
     taken.add(name)
-    call = HttpCall(client, method.upper(), path, inputs, _accept(answers))
+    call = HttpCall(client, method.upper(), path, inputs, _json_of(answers) or next(iter(answers), "application/json"))
     statuses = [str(status) for status in operation.get("responses") or ()]
     about: dict[str, Any] = {
         "namespace": client.config.namespace,
@@ -139,10 +139,6 @@ def _json_of(kinds: Iterable[str]) -> str | None:
     """Return the JSON among media types, plain JSON first."""
     found = [kind for kind in kinds if is_json(kind) and "stream=" not in kind]
     return min(found, key=lambda kind: "+json" in kind, default=None)
-
-
-def _accept(kinds: Iterable[str]) -> str:
-    return _json_of(kinds) or next(iter(kinds), "application/json")
 
 
 def _description(operation: Mapping[str, Any], item: Mapping[str, Any]) -> str:
