@@ -304,9 +304,8 @@ def print_line(name: str, line: bytes, mcp_shaper: MCPShaper | None = None) -> N
 
 def _is_config_problem(problem: BaseException | None) -> bool:
     """Return whether a failure to load is a mistake of the user's, which words can tell."""
-    from shaping.settings.jsonc import ConfigError  # noqa: PLC0415 (loaded on the thread, where a config was read)
-
-    return isinstance(problem, UnknownProfileError | ConfigError)
+    # Only a ConfigError lists problems; its class is loaded on a thread, and not where loading failed.
+    return isinstance(problem, UnknownProfileError) or hasattr(problem, "problems")
 
 
 def _make_mcp_shaper(options: Options) -> MCPShaper:
