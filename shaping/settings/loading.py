@@ -89,9 +89,8 @@ class LoadedConfig:
     @cached_property
     def config(self) -> Config:
         """The merged config as a model, which costs a command 20 ms to build."""
-        from shaping.settings import model  # noqa: PLC0415 (a command with the bundled config does without it: costs 60 ms)
-
-        return model.Config.model_validate(self.merged)
+        config: Config = _checks().model.Config.model_validate(self.merged)
+        return config
 
     @property
     def store(self) -> StoreConfig:
