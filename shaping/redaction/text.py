@@ -40,15 +40,17 @@ _OF_BASE64: Final = r"A-Za-z0-9+/_\-"
 _KINDS: Final = bytes(ord("a" if re.match(f"[{_OF_BASE64}]", chr(code)) else " ") for code in range(256))
 # What stands between two lines of base64: quotes, indents, what quotes a mail, the number of a line. A sign before a
 # line may be that of a diff or of the base64 itself, so both are tried. Words of a sentence are no such line.
-_BETWEEN: Final = rf"(?:[^{_OF_BASE64}=\n(\[{{]|[+-](?=[^{_OF_BASE64}]))"
+_BETWEEN: Final = rf"(?:[^{_OF_BASE64}=\n(\[{{]|[+-](?![{_OF_BASE64}]))"
 _WRAPS: Final = tuple(
     re.compile(
-        rf"(?<=[{_OF_BASE64}]{{16}})(?:[^{_OF_BASE64}=\n]{_BETWEEN}{{0,12}})?[\r\n]{sign}(?:{_BETWEEN}|\n){{0,60}}"
+        rf"[\r\n]{sign}(?:{_BETWEEN}|\n){{0,60}}"
         rf"(?:[0-9]{{1,6}}[^{_OF_BASE64}=\n]{{1,8}})?"
         rf"(?=[{_OF_BASE64}]{{16}}|[{_OF_BASE64}]++(?:[=\r\n\"'`\\,;<|]|\Z))"
     )
     for sign in ("", "[+-]")
 )
+_WRAPPED: Final = re.compile(rf"(?<=[{_OF_BASE64}]{{16}})(?:[^{_OF_BASE64}=\n]{_BETWEEN}{{0,12}})?\Z")
+_LONGEST_END: Final = 29  # characters before the end of a line that are looked at
 _CODE: Final = re.compile(
     r"u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|U00([0-9a-fA-F]{6})|x([0-9a-fA-F]{2})|(?P<octal>[0-3][0-7]{2})"
 )
@@ -292,8 +294,7 @@ class Base64Text(NamedTuple):
 
 def _base64_texts(text: str) -> Iterator[Base64Text]:
     """Yield what long runs of base64 characters say, each alone and with those in the lines that it goes on in."""
-    gaps = ([match.span() for match in wrap.finditer(text)] for wrap in _WRAPS if "\n" in text or "\r" in text)
-    for view in (View(text, [], []), *(_without(text, one) for one in gaps if one)):
+    for view in (View(text, [], []), *(_without(text, gaps) for wrap in _WRAPS if (gaps := _gaps(text, wrap)))):
         kinds = view.text.encode("ascii", "replace").translate(_KINDS)
         start = kinds.find(b"a" * _SHORTEST_BASE64)
         while start >= 0:
@@ -307,6 +308,16 @@ def _base64_texts(text: str) -> Iterator[Base64Text]:
                 said = unbase64(view.text[begin:end]).decode("utf-8", "replace")
                 yield Base64Text(said, (view.original(begin), view.original(end)))
             start = kinds.find(b"a" * _SHORTEST_BASE64, end)
+
+
+def _gaps(text: str, wrap: re.Pattern[str]) -> list[tuple[int, int]]:
+    """Return what stands between lines that may be lines of base64."""
+    found = []
+    for match in wrap.finditer(text):
+        before = max(match.start() - _LONGEST_END, 0)
+        if end := _WRAPPED.search(text[before : match.start()]):
+            found.append((before + end.start(), match.end()))
+    return found
 
 
 def _end(kinds: bytes, start: int) -> int:
