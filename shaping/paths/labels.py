@@ -291,8 +291,9 @@ class LabelledValues:
         in_turn = in_turn and len(value) % 2 == 0
         behind = False  # a label
         nested = [type(item) in (dict, list) for item in value]
+        is_mixed = not all(nested)
         for at, item in enumerate(value[:-1]):
-            if nested[at] and not all(nested) and self._is_path(item):
+            if nested[at] and is_mixed and self._is_path(item):
                 self._take(value, range(at + 1, len(value)))
                 break
             if nested[at]:
