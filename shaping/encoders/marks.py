@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LEGEND: Final = "(&1-3 = the lines marked &1: to &3:, again)"
 _PAYS: Final = 24  # characters that a mark must save
-_LIKELY: Final = 0.05  # of the characters of a text must stand in lines that come again
+_LEAST: Final = 0.1  # of the characters of a text is what marks must save
 _MARKED = re.compile(r"&(\d+): (.*)")
 _AGAIN = re.compile(r"&(\d+)(?:-(\d+))?(?: x(\d+))?")
 _ONLY_AGAIN = re.compile(rf"{_AGAIN.pattern}(?: {_AGAIN.pattern})*")
@@ -34,7 +34,8 @@ def mark(lines: Lines) -> list[str]:
     """
     counts = Counter(lines)
     saved = sum((times - 1) * len(line) for line, times in counts.items() if times > 1 and line)
-    if saved < _LIKELY * sum(map(len, lines)):
+    size = sum(map(len, lines)) + len(lines)
+    if saved < _LEAST * size:
         return []
     errors = error_lines(lines)
     frames = set[int]().union(*(trace.lines for trace in find_traces(lines, errors)))
@@ -55,7 +56,8 @@ def mark(lines: Lines) -> list[str]:
             written.append(f"&{marks[line]}: {line}")
         else:
             written.append(line)
-    return [*written, *_again(run)] if marks else []
+    written += _again(run)
+    return written if sum(map(len, written)) + len(written) < (1 - _LEAST) * size else []
 
 
 def unmark(lines: Lines) -> Iterator[str]:
