@@ -20,6 +20,7 @@ from shaping.operations.guard import admit
 from shaping.response import Warned
 
 if TYPE_CHECKING:
+    from shaping.cleaning import Pieces
     from shaping.operations.spec import Spec
     from shaping.shaper import Shaper
 
@@ -263,6 +264,12 @@ def shape_envelope(envelope: Envelope[Any], tool: str, shaper: Shaper) -> Envelo
         return made
     # Where shaping is off or failed, its answer is a new envelope; only its data and warnings are of use here.
     return envelope.model_copy(update={"data": made.data, "warnings": (*envelope.warnings, *made.warnings)})
+
+
+def without_earlier(envelope: Envelope[Any], pieces: Pieces, tool: str, shaper: Shaper) -> Envelope[Any]:
+    """Take out of an item what belongs to an earlier one: the rest of a private key, private values."""
+    data = pieces.clean(envelope.data, shaper.plan(tool)) if shaper.mode == "on" else envelope.data
+    return envelope if data is envelope.data else envelope.model_copy(update={"data": data})
 
 
 async def subscribe(call: PreparedCall, idle_timeout: float | None = None) -> AsyncGenerator[Envelope[Any], None]:

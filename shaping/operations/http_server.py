@@ -21,9 +21,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from shaping.cleaning import Pieces
 from shaping.envelope import Envelope, local_envelope
 from shaping.errors import ToolError, from_exception, nearest
-from shaping.operations.execute import Identity, IdentityResult, resolve_identity
+from shaping.operations.execute import Identity, IdentityResult, resolve_identity, without_earlier
 from shaping.operations.schemas import schema_of
 from shaping.operations.spec import Spec, tool_definition
 from shaping.proxy.http_limits import HostGuard
@@ -130,11 +131,13 @@ class _Routes:
     async def _events(
         self, name: str, given: Any, identity: Identity | None, owner: str | None, request_id: str | None
     ) -> AsyncIterator[bytes]:
+        pieces = Pieces()
         async with aclosing(self._registry.subscribe(name, given, identity, request_id=request_id)) as envelopes:
             async for envelope in envelopes:
                 number = envelope.meta.extensions.get("sequence", 0)
                 kind = b"error" if envelope.error else b"message"
-                wire = _dump(self._shaped(envelope, name, owner).value)
+                item = without_earlier(envelope, pieces, name, self._registry.shaper)
+                wire = _dump(self._shaped(item, name, owner).value)
                 yield b"id: %d\nevent: %s\ndata: %s\n\n" % (number, kind, wire)
 
     def _answer(

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from shaping.cleaning import Pieces
 from shaping.envelope import Envelope, local_envelope, unwrap
 from shaping.errors import ToolError, nearest
 from shaping.operations.execute import (
@@ -25,6 +26,7 @@ from shaping.operations.execute import (
     execute,
     shape_envelope,
     subscribe,
+    without_earlier,
 )
 from shaping.operations.guard import visible
 from shaping.operations.spec import Operation, Spec, check_spec, make_spec
@@ -252,9 +254,13 @@ class Registry:
         if not isinstance(call, PreparedCall):
             yield call
             return
+        pieces = Pieces()
         async with aclosing(subscribe(call, idle_timeout)) as envelopes:
             async for envelope in envelopes:
-                yield shape_envelope(envelope, name, self.shaper) if shape else envelope
+                if shape:
+                    envelope = without_earlier(envelope, pieces, name, self.shaper)  # noqa: PLW2901  the same item
+                    envelope = shape_envelope(envelope, name, self.shaper)  # noqa: PLW2901  the same item
+                yield envelope
 
     def build_env(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -116,6 +117,31 @@ def test_a_subscription_is_a_stream_of_events(client: Any) -> None:
     events = [dict(line.split(": ", 1) for line in event.splitlines()) for event in response.text.strip().split("\n\n")]
     assert [(e["id"], e["event"]) for e in events] == [("0", "message"), ("1", "message"), ("2", "error")]
     assert json.loads(events[1]["data"])["data"] == {"n": 1}
+
+
+def test_no_event_holds_a_line_of_a_private_key_that_an_earlier_one_began() -> None:
+    line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7"
+    lines = [
+        "-----BEGIN PRIVATE KEY-----",
+        *(f"{line}{number:012d}" for number in range(9)),
+        "-----END PRIVATE KEY-----",
+    ]
+
+    async def logged(_: Any) -> Any:
+        for number, text in enumerate([*lines, "done"]):
+            yield {"n": number, "line": text}
+
+    made = registry()
+    made.register(make_spec("log", namespace="shop", operation_type="query", type="subscription"), logged)
+    with TestClient(http_app(made), headers=JSON) as client:
+        said = client.post("/operations/shop.log", json={}).text
+    assert line not in said
+    assert "done" in said
+
+    async def subscribed() -> list[Any]:
+        return [envelope.data async for envelope in made.subscribe("shop.log", {}, shape=True)]
+
+    assert line not in str(asyncio.run(subscribed()))
 
 
 def test_the_config_names_the_dialect() -> None:
