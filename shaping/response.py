@@ -36,6 +36,8 @@ else:
 
 T = TypeVar("T")
 
+EXPAND: Final = "shaping_expand"  # our own tool, which gives back what was left out
+
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 Dialect: TypeAlias = Literal["lean", "flat", "sourced", "invariant", "none"]

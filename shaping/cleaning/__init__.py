@@ -14,6 +14,7 @@ from shaping import envelope as envelopes
 from shaping.parsers import EXACT, Parsed, parse, parse_if_cheaper
 from shaping.parsers.pairs import read_record
 from shaping.paths import FieldPlan, deep_path
+from shaping.paths.labels import or_unchanged
 from shaping.paths.rules import after, fits_key, rule
 from shaping.paths.selection import misses
 from shaping.redaction import KeyRests, redact, scrub
@@ -149,7 +150,7 @@ def envelope_in(value: dict[str, Any], plan: Plan) -> tuple[Any, Plan]:
     if not may_be_envelope(value):
         return value, plan
     form = envelopes.recognise(value)
-    paths = () if plan.fields is None else (*(plan.fields.include or ()), *plan.fields.exclude)
+    paths = () if plan.fields is None else plan.fields.paths
     # A success in `lean` has no member that only it has: unless paths are to apply inside it, it goes out as it came.
     bare_lean = form == "lean" and plan.dialect == "none" and value.get("error") is None and not paths
     if form == "none" or bare_lean:
@@ -359,7 +360,7 @@ _rule = lru_cache(maxsize=256)(rule)
 
 def _drop(value: Any, rests: frozenset[Rest], default: Json) -> Any:
     if type(value) is list:
-        return _replaced(value, [_drop(item, rests, default) for item in value])
+        return or_unchanged(value, [_drop(item, rests, default) for item in value])
     if type(value) is not dict:
         return value
     members: dict[str, Any] = {}
@@ -367,15 +368,7 @@ def _drop(value: Any, rests: frozenset[Rest], default: Json) -> Any:
         left = frozenset(after(rests, fits_key(key)))
         if () not in left or type(item) is not type(default) or item != default:
             members[key] = _drop(item, left - {()}, default) if left else item
-    return _replaced(value, members)
-
-
-def _replaced(old: Any, new: Any) -> Any:
-    """Return the old container where nothing in it changed."""
-    if len(old) != len(new):
-        return new
-    pairs = zip(old.values(), new.values(), strict=True) if type(old) is dict else zip(old, new, strict=True)
-    return old if all(before is now for before, now in pairs) else new
+    return or_unchanged(value, members)
 
 
 def quieten(value: Any, plan: Plan, arguments: frozenset[str], written: bytes | None = None) -> tuple[Any, StepNotes]:

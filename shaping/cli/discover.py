@@ -14,9 +14,8 @@ from shaping.learning.statistics import TrafficStatistics
 from shaping.learning.suggest import EMPTY, suggest, with_suggestions
 from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, TrafficError, Transcript, Usage, pieces, read_piece
 from shaping.learning.transcripts import FORMATS, ToolReplay, find_transcripts, replay
-from shaping.mcp.sessions import EXPAND
 from shaping.redaction import scrub
-from shaping.response import counted
+from shaping.response import EXPAND, counted
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:

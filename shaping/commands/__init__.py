@@ -212,7 +212,7 @@ def _plain_text(source: Shaper | CommandSource, plan: Plan, cleaned: CleanedOutp
     finished, ended = cleaned.finished, cleaned.finished.ended
     rules_apply = plan.fields is not None or plan.private is not None or plan.drop_lines or plan.debug
     asks_etag = finished.invocation.etag is not None or "etag" in plan.envelope
-    coded = ended.timed_out or ended.exit_code in dict(plan.exit_codes)
+    coded = ended.timed_out or ended.exit_code in plan.exit_codes
     unusual = plan.dialect != "none" or not plan.enabled or source.mode == "off" or bool(source.warnings)
     whole = finished.stdout.whole and finished.stderr.whole
     if rules_apply or asks_etag or coded or unusual or not whole:

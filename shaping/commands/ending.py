@@ -69,7 +69,7 @@ class Ending:
             return " ".join(filter(None, (f"{error.code}: {error.message}", error.hint)))
         if ended.timed_out:
             return error.message
-        return f"{ended}: {error.code}" if ended.exit_code in dict(self._plan.exit_codes) else str(ended)
+        return f"{ended}: {error.code}" if ended.exit_code in self._plan.exit_codes else str(ended)
 
     def own_facts(self) -> Iterator[str]:
         """List what the program's own envelope says about its data."""
@@ -145,7 +145,7 @@ def _own_envelope(parsed: Parsed | None, plan: Plan, exit_code: int) -> Envelope
     """Return the envelope that a program printed itself, in any of our wire forms, without secrets outside its data."""
     if parsed is None or parsed.format != "json" or not may_be_envelope(parsed.value):
         return None
-    paths = () if plan.fields is None else (*(plan.fields.include or ()), *plan.fields.exclude)
+    paths = () if plan.fields is None else plan.fields.paths
     # Data goes the way of all data, redaction included.
     wire = {name: value if name == "data" else scrub_value(value) for name, value in parsed.value.items()}
     if exit_code and envelopes.recognise(wire) == "invariant" and wire.get("error") is None:
@@ -183,7 +183,7 @@ def error_of(
         return own.error
     if ended.exit_code == 0:
         return None
-    mapped = dict(plan.exit_codes).get(ended.exit_code)
+    mapped = plan.exit_codes.get(ended.exit_code)
     if mapped is not None:
         return errors.make_error(mapped, _message(ended, tool, said), foreign=True)
     if exit_table is not None:

@@ -14,13 +14,13 @@ from pydantic_core import to_json
 
 from shaping.errors import ToolError
 from shaping.ledger import record_text
+from shaping.response import EXPAND as EXPAND  # its files import it from here
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
     from os import PathLike
 
 ConfigSource: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | None"
-EXPAND: Final = "shaping_expand"
 EXPAND_HELP: Final = (
     "Get back what a shortened tool result left out. ref: from the note in that result; path: e.g. items[3].body; "
     "cursor: from the note, for the next page; sql: one SELECT over its records (the list is the table items; "

@@ -17,7 +17,7 @@ from shaping.mcp.schema import advertised_schema, asks_inside, is_excluded, is_w
 from shaping.parsers import EXACT, parse, parse_if_cheaper
 from shaping.parsers.json import read_json, write_json
 from shaping.paths.private import base64_text
-from shaping.response import CallContext, Shaped
+from shaping.response import EXPAND, CallContext, Shaped
 from shaping.settings.plan import KEEP_EMPTIES, Channels, Plan
 from shaping.tokens import counter
 from shaping.tokens.sampling import count_near, is_within
@@ -106,7 +106,7 @@ class ResultContext:
     )
     arguments: frozenset[str] = frozenset()
     tools: Collection[str] = ()
-    expand_name: str = "shaping_expand"
+    expand_name: str = EXPAND
     call: CallContext = _NO_CALL
     error: ErrorDetail | None = None  # what the tool raised, where this process saw it
 

@@ -49,7 +49,7 @@ from shaping.mcp.schema import is_valid
 from shaping.parsers.json import write_json
 from shaping.present import Presented
 from shaping.present.wrap import known_meta
-from shaping.response import CallContext, Shaped, Warned, grouped, is_excluded
+from shaping.response import EXPAND, CallContext, Shaped, Warned, grouped, is_excluded
 from shaping.tokens import count
 from shaping.values import with_numbers
 
@@ -149,9 +149,9 @@ def text_of(shaped: Shaped, context: ResultContext | None = None, member: str | 
         text = _short_lines(text.removesuffix(notice)) + notice
     if shaped.truncated and notice and text.endswith(notice):
         text = f"{notice.strip()}\n{text.removesuffix(notice)}"
-    if context is not None and context.expand_name != "shaping_expand" and shaped.ref is not None:
+    if context is not None and context.expand_name != EXPAND and shaped.ref is not None:
         # What a proxy behind this one says of its own refs stays as it is: its tool keeps its name.
-        text = text.replace(f"shaping_expand ref={shaped.ref}", f"{context.expand_name} ref={shaped.ref}")
+        text = text.replace(f"{EXPAND} ref={shaped.ref}", f"{context.expand_name} ref={shaped.ref}")
     return text
 
 
@@ -216,7 +216,7 @@ def _about(shaped: Shaped) -> dict[str, Any]:
     if shaped.plan.debug:
         wire = shaped.envelope.render("lean", include=shaped.plan.envelope, debug=True)
         about |= {name: value for name, value in wire.items() if name not in {"data", "error", "omissions"}}
-    if shaped.plan.omissions in {"list", "full"} and (listed := grouped(shaped.omissions)):
+    if shaped.plan.lists_omissions and (listed := grouped(shaped.omissions)):
         told = ("path", "count", "reason", "tokens")
         about["omissions"] = [_filled({name: getattr(one, name) for name in told}) for one in listed]
         # Data alone has no place for a ref, so here is where a program finds it.

@@ -23,7 +23,7 @@ from shaping.mcp.parts import BOTH, ResultContext, ToolEntry, decide
 from shaping.mcp.result import ShapedResult, is_shown_to_model
 from shaping.mcp.schema import advertised_schema, inside_wrapper, warn_unmatched
 from shaping.redaction import KeyRests
-from shaping.response import Shaped, did_you_mean, nearest
+from shaping.response import EXPAND, Shaped, did_you_mean, nearest
 from shaping.settings.resolve import fits, full_name, is_pattern, ranked
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ LOOK_SECONDS = 0.25  # between looks for a new config
 TOOLS_CHANGED = "notifications/tools/list_changed"
 _RESEMBLES: Final = 0.85  # how alike two names are before one is taken for a slip of the other
 _COMPARED = 200  # tools that a rule is compared with: a server may list thousands
-EXPAND = "shaping_expand"
 CONTROL = "_shape"
 _OWN = orjson.loads(Path(__file__).with_name("tools.json").read_bytes())
 EXPAND_TOOL: dict[str, Any] = _OWN["expand"]  # our own tool

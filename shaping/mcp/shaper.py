@@ -21,7 +21,6 @@ from shaping.mcp.result import ShapedResult, error_result, shape_call, text_of, 
 from shaping.mcp.schema import advertised_schema, shows_no_more, usable
 from shaping.mcp.sessions import (
     CONTROL,
-    EXPAND,
     EXPAND_TOOL,
     CallRecorder,
     Notify,
@@ -33,7 +32,7 @@ from shaping.mcp.sessions import (
     log_idle_rules,
     tool_entry,
 )
-from shaping.response import CallContext, Warned
+from shaping.response import EXPAND, CallContext, Warned
 from shaping.settings.plan import Overrides, Plan
 from shaping.settings.resolve import fits, full_name
 from shaping.shaper import Shaper

@@ -73,6 +73,11 @@ class FieldPlan:
         """Only what the rules name is kept."""
         return self.include is not None
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths that the rules include or exclude."""
+        return (*(self.include or ()), *self.exclude)
+
     def apply(self, value: Any, notes: list[Unreadable] | None = None) -> Any:
         """Filter a value; what is kept whole is passed on as it is, and what no rule reaches is not looked at.
 

@@ -123,8 +123,8 @@ class LabelledValues:
             for key, item in items
         }
         if type(value) is list:
-            return _kept(value, list(new.values()))
-        return _kept(value, {key: item for key, item in new.items() if item is not GONE})
+            return or_unchanged(value, list(new.values()))
+        return or_unchanged(value, {key: item for key, item in new.items() if item is not GONE})
 
     def _take(self, value: Any, keys: Iterable[str | int]) -> None:
         self.taken.setdefault(id(value), set()).update(keys)
@@ -329,8 +329,8 @@ class LabelledValues:
         return type(name) is str and len(name) <= _LONGEST_NAME and not _DATA.fullmatch(name) and self.is_private(name)
 
 
-def _kept(value: Any, new: Any) -> Any:
-    """Return the value itself where nothing in it was replaced."""
+def or_unchanged(value: Any, new: Any) -> Any:
+    """Return the new container, or the old one where nothing in it changed."""
     if len(value) != len(new):
         return new
     pairs = zip(value.values(), new.values(), strict=True) if type(value) is dict else zip(value, new, strict=True)

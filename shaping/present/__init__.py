@@ -204,7 +204,7 @@ class Presented(Shaped):
             return False
         if self.worth_a_line:
             return True
-        return self.plan.omissions in {"list", "full"} and self.plan.dialect != "none" and bool(self.omissions)
+        return self.plan.lists_omissions and self.plan.dialect != "none" and bool(self.omissions)
 
     @property
     def worth_a_line(self) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.redaction import scrub
-from shaping.response import EMPTY, TOOL_WARNING, Listed, Omission, Shaped, Warned, counted, is_excluded
+from shaping.response import EMPTY, EXPAND, TOOL_WARNING, Listed, Omission, Shaped, Warned, counted, is_excluded
 from shaping.tokens import counter, upper_bound
 from shaping.tokens.sampling import is_within
 
@@ -36,7 +36,7 @@ _BYTES: Final = 4  # of JSON that one token stands for, at the most
 # What is counted, where it is not called as the reason is.
 _COUNTED: Final = {"string": "characters", "depth": "members"}
 # How the reader of each surface asks for what was left out.
-_ASK: Final = {"mcp": "shaping_expand ref={}", "command": "shaping expand {}", "python": "ref {}"}
+_ASK: Final = {"mcp": f"{EXPAND} ref={{}}", "command": "shaping expand {}", "python": "ref {}"}
 _DROPPED_LINE: Final = 24  # tokens of the line that says how many lines the config drops, and their ref
 _SCHEMA: Final = {"mcp": 'sql="schema"', "command": "--sql schema", "python": 'sql="schema"'}
 _LENGTH: Final = 150  # characters of what is said of columns
@@ -70,10 +70,10 @@ _SIZES: Final = (
 def omission_members(response: Presented) -> dict[str, Any]:
     """Return the envelope members that tell of omissions: nothing, one short line, or the list with prices."""
     plan = response.plan
-    if plan.omissions not in {"list", "full"} and not response.worth_a_line:
+    if not plan.lists_omissions and not response.worth_a_line:
         return {}
     ref = response.ref if response.says_ref else None
-    if plan.omissions in {"list", "full"}:
+    if plan.lists_omissions:
         listed = plan.dialect != "none" and response.omissions
         priced = response.original.priced(response.omissions, with_ref=response.says_ref) if listed else ()
         return {"omissions": priced, "ref": ref} if priced and response.expandable else {"omissions": priced}
@@ -230,7 +230,7 @@ def _list_shown(one: Listed) -> str:
 def missing(shaped: Shaped) -> str:
     """Describe in one short line what is missing of a response that does not say it itself, nulls and empties last."""
     plan = shaped.plan
-    if plan.omissions in {"list", "full"} and plan.dialect != "none":
+    if plan.lists_omissions and plan.dialect != "none":
         return ""
     gone = [each for each in shaped.omissions if each.reason in _UNASKED | EMPTY]
     return _line(sorted(gone, key=lambda each: each.reason in EMPTY), plan) if gone else ""

@@ -228,7 +228,7 @@ class Original:
 
     @property
     def _lists_omissions(self) -> bool:
-        return self.plan.dialect != "none" and self.plan.omissions in {"list", "full"}
+        return self.plan.dialect != "none" and self.plan.lists_omissions
 
     @cached_property
     def absent_pays(self) -> bool:

@@ -289,21 +289,21 @@ class Relay:
         if "error" in message.data:
             tool = mcp_shaper.full_name(asked.name, self.upstream.server_of(asked.name))
             clean = mcp_shaper.redaction.error(message.data["error"], tool)
-            return _changed(message, "error", message.data["error"], clean)
+            return _changed(message, "error", clean)
         result = message.data.get("result")
         if not isinstance(result, dict):
             return _changed_members(message, mcp_shaper.redaction.clean)
         if asked.method == "tools/list":
-            return _changed(message, "result", result, mcp_shaper.list_result(session, result, self.upstream.server_of))
+            return _changed(message, "result", mcp_shaper.list_result(session, result, self.upstream.server_of))
         if asked.method != "tools/call":
             naming = mcp_shaper.full_name if asked.method == "prompts/get" else mcp_shaper.resource_name
             name = naming(asked.name, self.upstream.server_of(asked.name))
-            return _changed(message, "result", result, mcp_shaper.redaction.answer(name, result, asked.name))
+            return _changed(message, "result", mcp_shaper.redaction.answer(name, result, asked.name))
         self._remember_task(result, asked)
         about = {"duration_ms": round(took * 1000, 3)} if asked.at else {}
         server = self.upstream.server_of(asked.name)
         shaped = mcp_shaper.shape_answer(session, asked.name, asked.options, result, server=server, **about)
-        return message if shaped == result else _changed(message, "result", result, shaped)
+        return _changed(message, "result", shaped)
 
     def _remember_task(self, result: dict[str, Any], asked: Asked) -> None:
         task = result.get("task")
@@ -331,9 +331,9 @@ def _own(request: Message, result: dict[str, Any]) -> Message:
     return answer(request.id, {**result, "resultType": "complete"} if _is_modern(request) else result)
 
 
-def _changed(message: Message, member: str, before: Any, after: Any) -> Message:
+def _changed(message: Message, member: str, value: Any) -> Message:
     """Return a message with one member changed; itself, and so its own bytes, where it is the same."""
-    return message if after is before else write({**message.data, member: after})
+    return message if value == message.data[member] else write({**message.data, member: value})
 
 
 def _redacted(message: Message, mcp_shaper: MCPShaper, method: str, session: Session | None = None) -> Message:
@@ -344,10 +344,10 @@ def _redacted(message: Message, mcp_shaper: MCPShaper, method: str, session: Ses
             notifies = own.startswith("notifications/")
             clean = redaction.without_key_rest(params, session.keys) if session is not None and notifies else params
             clean = redaction.members(clean, READ_MEMBERS.get(own, ()), names=notifies)
-            message = _changed(message, "params", params, clean)
+            message = _changed(message, "params", clean)
         message = _changed_members(message, redaction.clean, {"result"})
         if (result := message.data.get("result")) is not None:
-            message = _changed(message, "result", result, redaction.clean(result, method))
+            message = _changed(message, "result", redaction.clean(result, method))
         return _without_unread_bytes(message, mcp_shaper)
     except Exception as fault:  # noqa: BLE001 (whatever it is, nothing goes out that was not looked at)
         _log_fault("looking for secrets in a message of", own or method, fault)

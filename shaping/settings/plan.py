@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from shaping.parsers import FORMATS
@@ -145,7 +145,7 @@ class Plan:
     drop_lines: tuple[str, ...]
     tokenizer: str
     parse: tuple[str, ...] = FORMATS
-    exit_codes: tuple[tuple[int, str], ...] = ()
+    exit_codes: Mapping[int, str] = field(default_factory=dict)
     overflow: Overflow = "ref"
     enabled: bool = True  # whether answers are shaped, or only secrets and private fields taken out of them
     limited_by_call: bool = False  # whether the call itself asks for so many elements or characters
@@ -154,6 +154,11 @@ class Plan:
     def closed(self) -> bool:
         """Whether a text that paths cannot reach into must be withheld: it may hold private fields or secrets."""
         return self.private is not None or self.redact.by_place
+
+    @property
+    def lists_omissions(self) -> bool:
+        """Whether an answer lists what was left out; `full` is another word for `list`."""
+        return self.omissions in ("list", "full")
 
     @property
     def verbatim(self) -> bool:
@@ -195,7 +200,7 @@ def compile_plan(
         keep_lines=tuple(choices["keep_lines"]),
         drop_lines=tuple(choices["drop_lines"]),
         parse=tuple(choices["parse"]),
-        exit_codes=tuple((int(number), code) for number, code in choices["exit_codes"].items()),
+        exit_codes={int(number): code for number, code in choices["exit_codes"].items()},
         limited_by_call=call.request is not None
         and (call.request.max_items is not None or call.request.max_string is not None),
         **{name: choices[name] for name in _TAKEN_AS_THEY_ARE},

@@ -102,7 +102,7 @@ def test_a_preset_is_found_by_the_program_and_nothing_else() -> None:
 def test_any_config_outranks_a_preset_and_explain_names_it(make_shaper: Callable[..., Shaper]) -> None:
     mine = make_shaper({"tool_overrides": {"git *": {"exit_codes": {"1": "NOT_FOUND"}}}})
     assert dict(mine.plan("git merge", surface="command").exit_codes) == {1: "NOT_FOUND", 129: "BAD_ARGUMENT"}
-    assert mine.plan("git merge").exit_codes == ((1, "NOT_FOUND"),)
+    assert mine.plan("git merge").exit_codes == {1: "NOT_FOUND"}
     told = {choice.name: choice for choice in mine.loaded_config.explain("git log", surface="command")}
     assert "git.json" in told["keep_lines"].source
 

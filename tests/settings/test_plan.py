@@ -51,7 +51,7 @@ def test_a_plan_without_a_config_is_the_minimal_profile_compiled() -> None:
         "drop_lines": (),
         "tokenizer": "o200k_base",
         "parse": get_args(Format),
-        "exit_codes": (),
+        "exit_codes": {},
         "overflow": "ref",
         "enabled": True,
         "limited_by_call": False,
@@ -102,7 +102,7 @@ def test_everything_a_tool_can_say_reaches_its_plan() -> None:
         "private_paths": ("p",),
         "keep_lines": ("^E ",),
         "parse": ("json",),
-        "exit_codes": ((1, "NOT_FOUND"),),
+        "exit_codes": {1: "NOT_FOUND"},
         "drop_lines": ("^\\s*$",),
         "surface": "command",
     }
