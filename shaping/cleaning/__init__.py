@@ -208,7 +208,7 @@ def select_fields(value: Any, fields: FieldPlan | None) -> tuple[Any, StepNotes]
         return value, NOTHING
     unreadable: list[Unreadable] = []
     meant = fields.as_meant(value)
-    kept = meant.apply(value, unreadable)
+    kept = meant.apply_as_written(value, unreadable)
     warnings = [_warning(unreadable)] if unreadable else []
     warnings += [_deeper(path) for path, deep in zip(fields.exclude, meant.exclude, strict=True) if path != deep]
     if fields.include and type(value) is str and kept is value:

@@ -83,8 +83,10 @@ class FieldPlan:
 
         `notes` receives the texts that name an excluded field and could not be read as data.
         """
-        if (meant := self.as_meant(value)) is not self:
-            return meant.apply(value, notes)
+        return self.as_meant(value).apply_as_written(value, notes)
+
+    def apply_as_written(self, value: Any, notes: list[Unreadable] | None = None) -> Any:
+        """Filter a value by the paths as they are, of a plan that is meant for this value."""
         if self.state.exclude:
             notes = [] if notes is None else notes
             value = StringFilter(self.opener, withhold=self.withhold, notes=notes).run(value, self.state)
