@@ -105,14 +105,8 @@ def plan_for(source: PlanChooser, argv: Sequence[str], options: CommandOptions, 
         dialect=options.get("dialect"),
     )
     tool = options.get("tool") or tool_name(argv, _named(source, argv))
-    choices: dict[str, Any] = {
-        "surface": "command",
-        "profile": options.get("profile"),
-        "request": None if request == Overrides() else request,
-    }
-    if strict:
-        source.loaded_config.plan(tool, **choices)
-    return source.plan(tool, **choices)
+    asked = None if request == Overrides() else request
+    return source.choose(tool, surface="command", profile=options.get("profile"), request=asked, strict=strict)[0]
 
 
 def invocation_of(argv: Sequence[str], options: CommandOptions) -> Invocation:

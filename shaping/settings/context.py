@@ -15,7 +15,7 @@ from shaping.redaction import scrub
 from shaping.response import TOOL_WARNING, Warned
 from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, short_name, suggestion_for
 from shaping.settings.live import LiveConfig, shared
-from shaping.settings.plan import Overrides, Plan, Surface
+from shaping.settings.plan import Overrides, Plan, PlanRequest, Surface
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -253,22 +253,25 @@ class PlanChooser:
         request: Overrides | None = None,
         default_profile: str | None = None,
         loaded_config: LoadedConfig | None = None,
+        strict: bool = False,
     ) -> tuple[Plan, tuple[Warned, ...]]:
-        """Return the compiled choices for a call made now, and a warning for each that is wrong and so ignored."""
-        config, tier = loaded_config or self._live.current, self._tier
+        """Return the compiled choices for a call made now, and a warning for each that is wrong and so ignored.
+
+        `strict` raises ConfigError for what the call asks for wrongly.
+        """
+        config = loaded_config or self._live.current
         warnings: tuple[Warned, ...] = ()
         profile, request = with_block(profile, request)
         if profile is None:
             profile, warnings = profile_by_environment(config, self._environ)
-        call: dict[str, Any] = {"tier": tier, "surface": surface, "default_profile": default_profile}
-        call["names_itself"] = self.names_itself
+        asked = PlanRequest(tool, profile, self._tier, surface, request, default_profile, self.names_itself)
         try:
-            plan = config.plan(tool, profile=profile, request=request, **call)
+            plan = config.plan_of(asked)
         except ConfigError as problem:
+            if strict:
+                raise
             warnings = (*warnings, Warned("BAD_REQUEST", str(problem)))
-            profile = profile if profile in config.profiles else None
-            call["default_profile"] = default_profile if default_profile in config.profiles else None
-            plan = config.plan(tool, profile=profile, request=config.valid_part(request), **call)
+            plan = config.plan_of(config.valid_part(asked))
         for warned in warnings:
             self._tell(warned.message)
         return plan, (*self.warnings, *warnings)

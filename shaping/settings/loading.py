@@ -12,12 +12,12 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from shaping.paths import PathError
 from shaping.settings.files import is_allowed, is_present, stays_inside, user_directory
 from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, suggestion_for
-from shaping.settings.plan import Overrides, Plan, PlanRequest, StoreConfig, Surface, compile_plan
+from shaping.settings.plan import Plan, PlanRequest, StoreConfig, Surface, compile_plan
 from shaping.settings.resolve import ResolvedChoice, resolve
 from shaping.settings.sources import (
     THE_CALL,
@@ -55,8 +55,6 @@ def _checks() -> ModuleType:
     return check
 
 
-Key: TypeAlias = "tuple[str, str | None, str | None, Surface, Overrides | None, str | None, bool]"
-
 # A server has hundreds of tools at most; what requests ask for themselves must not grow the cache without end.
 _MOST_PLANS = 2048
 # Plans that are compiled to check a config: each looks through all of it.
@@ -76,7 +74,7 @@ class LoadedConfig:
     warnings: tuple[ConfigProblem, ...] = ()
     found: Sources | None = None  # the config of the working tree as it was read, where there is one
     allowed: bool = False  # whether the user had allowed it
-    _plans: dict[Key, Plan] = field(default_factory=dict, repr=False)
+    _plans: dict[PlanRequest, Plan] = field(default_factory=dict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     @classmethod
@@ -102,33 +100,26 @@ class LoadedConfig:
         """Name the profiles that can be chosen."""
         return self.sources.profiles.names()
 
-    def plan(
-        self,
-        tool: str,
-        *,
-        profile: str | None = None,
-        tier: str | None = None,
-        surface: Surface = "python",
-        request: Overrides | None = None,
-        default_profile: str | None = None,
-        names_itself: bool = False,
-    ) -> Plan:
-        """Return the plan for a tool, compiled at the first asking; `profile` is one chosen for the call itself."""
-        # A plain tuple is made and hashed faster than a PlanRequest, and equals one: this is every call's first step.
-        call = (tool, profile, tier, surface, request, default_profile, names_itself)
-        return self._plans.get(call) or self._add_plan(PlanRequest(*call))
+    def plan(self, tool: str, **call: Any) -> Plan:
+        """Return the plan for a tool; `call` are the other members of a `PlanRequest`."""
+        return self.plan_of(PlanRequest(tool, **call))
+
+    def plan_of(self, call: PlanRequest) -> Plan:
+        """Return the plan for such calls, compiled at the first asking."""
+        return self._plans.get(call) or self._add_plan(call)
 
     def explain(self, tool: str, **call: Any) -> list[ResolvedChoice]:
         """List every choice for a tool with its value and where it was made; takes the arguments of `plan`."""
         return [*self._choices(PlanRequest(tool, **call)).values()]
 
-    @staticmethod
-    def valid_part(request: Overrides | None) -> Overrides | None:
-        """Return what is left of a request without the choices that there are not."""
-        if request is None:
-            return None
-        wrong = {problem.path.removeprefix("$.").split("[")[0] for problem in _checks().request_problems(request)}
-        return replace(request, **dict.fromkeys(wrong))
+    def valid_part(self, call: PlanRequest) -> PlanRequest:
+        """Return what a call asks for without the profiles and choices that there are not."""
+        request, known = call.request, {None, *self.profiles}
+        if request is not None:
+            wrong = {problem.path.removeprefix("$.").split("[")[0] for problem in _checks().request_problems(request)}
+            request = replace(request, **dict.fromkeys(wrong))
+        profile, default = (name if name in known else None for name in (call.profile, call.default_profile))
+        return call._replace(profile=profile, default_profile=default, request=request)
 
     def store_for(self, surface: Surface) -> StoreConfig:
         """Return the store's settings; the next `shaping expand` is another process, so a command's store is a file."""
@@ -138,10 +129,10 @@ class LoadedConfig:
     def warm(self, other: LoadedConfig) -> None:
         """Compile the plans that another config has in use, so that a swap costs the next call nothing."""
         with other._lock:
-            keys = list(other._plans)
-        for call in (PlanRequest(*key) for key in keys):
+            calls = list(other._plans)
+        for call in calls:
             if call.request is None and {call.profile, call.default_profile} <= {None, *self.profiles}:
-                self._plans.get(call) or self._add_plan(call)
+                self.plan_of(call)
 
     def _choices(self, call: PlanRequest) -> dict[str, ResolvedChoice]:
         check_request(call, self.profiles)
