@@ -152,7 +152,7 @@ class Presented(Shaped):
     @property
     def ref(self) -> str | None:
         """The handle for `expand`; the original is kept when it is first asked for."""
-        return self.original.keep()
+        return self.original.ref
 
     @property
     def expandable(self) -> bool:

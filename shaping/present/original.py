@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -78,6 +78,8 @@ class Original:
     call: CallContext
     owner: str | None
     store: Originals
+    _columns: dict[str, tuple[str, ...]] = field(init=False, default_factory=dict)
+    _prices: dict[Omission, int | None] = field(init=False, default_factory=dict)
 
     def text_before(self) -> str:
         """Return what the client would have shown its model: the server's own text, or the raw value's JSON."""
@@ -92,12 +94,9 @@ class Original:
         known = self.cleaned.length_before
         return known if known is not None and self.call.text_before is None else len(self.text_before())
 
-    def keep(self) -> str | None:
-        """Keep the raw value, once, and return its ref."""
-        return self._ref
-
     @cached_property
-    def _ref(self) -> str | None:
+    def ref(self) -> str | None:
+        """The ref of the raw value, which is kept when this is first asked for."""
         # Written at once, stored later: whoever owns the raw value may change it as soon as the call is over.
         content = self.call.compact_json or orjson.dumps(self.cleaned.plain_raw(self.plan))
         about = about_pages(self.plan, self.cleaned.fields, self.call)
@@ -114,8 +113,7 @@ class Original:
 
     def cursor(self, position: tuple[str, int]) -> str | None:
         """Write the cursor for the list or text that was cut first, where the rest of it can be expanded."""
-        ref = self.keep()
-        return None if ref is None else self.store.cursor(self.plan, ref, *position)
+        return None if self.ref is None else self.store.cursor(self.plan, self.ref, *position)
 
     def columns(self, path: str) -> tuple[str, ...]:
         """Describe the columns of a list that was cut, all of its records counted, for a reader who may ask."""
@@ -151,10 +149,6 @@ class Original:
 
         found = find_tables(self.cleaned.value) if (self.cleaned.size or 0) <= _LOOKED_INTO else []
         return partial(describe_tables, found)
-
-    @cached_property
-    def _columns(self) -> dict[str, tuple[str, ...]]:
-        return {}
 
     def raw_path(self, path: str) -> str:
         """Write a path of the shaped data in the names of the raw value, which is what is kept."""
@@ -253,14 +247,10 @@ class Original:
     def priced(self, omissions: Iterable[Omission], *, with_ref: bool) -> tuple[Omission, ...]:
         """Group omissions as a reader is told them, each with its estimated price and the ref that brings it back."""
         listed = grouped(omissions)
-        ref = self.keep() if with_ref and listed else None
+        ref = self.ref if with_ref and listed else None
         told = (each if each.reason in _HELD else replace(each, tokens=self._price(each), ref=ref) for each in listed)
         # A path is made of keys, which may be secrets too.
         return tuple(told if self.plan.redact.off else (replace(each, path=scrub(each.path)) for each in told))
-
-    @cached_property
-    def _prices(self) -> dict[Omission, int | None]:
-        return {}
 
     def _price(self, omission: Omission) -> int | None:
         """Estimate what an omission would cost, once: while a budget is tried out, most of them stay the same."""
