@@ -43,8 +43,6 @@ class Fitted:
     lists: tuple[Listed, ...] = ()
     position: tuple[str, int] | None = None  # the first list or text that was cut, and where: the next page is there
     fits: bool = True  # False only where the budget is smaller than what the envelope alone needs
-    # Of the text that was counted; an estimate where that is far below the budget.
-    tokens: float = field(default=0, compare=False)
 
 
 @dataclass
@@ -158,7 +156,7 @@ def fit_value(
         whole = _fitted(value, trimmed, errors)
         tokens = fitting.tokens(render(whole), whole=True)
         if tokens <= limit:
-            return replace(whole, tokens=tokens)
+            return whole
         room, over = int(size * _AIM * limit / tokens), (size, tokens)
     elif isinstance(trimmed, str) and len(trimmed) > most:
         room = int(len(trimmed) * _AIM * limit / rough(trimmed, exact))
@@ -188,7 +186,7 @@ class _Fitting:
         if cost is None:
             cost = self.tokens(self.render(fitted), whole=whole)
             self.seen.append((kept, cost))
-        return replace(fitted, tokens=cost), cost, whole
+        return fitted, cost, whole
 
     def minimal(self) -> Fitted:
         """Return the least there is: what the room of nothing leaves, or the empty value of its type."""
