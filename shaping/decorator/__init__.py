@@ -237,8 +237,7 @@ class DecoratedCall:
         plan = self.tool.plan()
         # Half of it, because an error has a share of the budget and its words are written as JSON there.
         most = None if plan.max_tokens is None else plan.max_tokens // 2
-        plan = replace(plan, fields=plan.error_fields, noise=(), encoding="json", dialect="none", max_tokens=most)
-        words = self.tool.shaper.shape_by(plan, str(error))
+        words = self.tool.shaper.shape_by(replace(plan.for_error(), max_tokens=most), str(error))
         return detail.model_copy(update={"message": scrub(words.text)})
 
     def _failed(self, shaped: Shaped, error: Exception | None) -> Any:

@@ -497,11 +497,6 @@ def protecting_plan(plan: Plan) -> Plan:
     return replace(plan, fields=plan.private, error_fields=plan.private, empties=KEEP_EMPTIES, noise=())
 
 
-def error_plan(plan: Plan) -> Plan:
-    """Return a plan for a tool's error: its words and its data are never noise, and JSON in it stays JSON."""
-    return replace(plan, fields=plan.error_fields, noise=(), encoding="json", dialect="none")
-
-
 def _shape_each(
     shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext, budget: int | None
 ) -> list[Shaped]:

@@ -24,7 +24,6 @@ from shaping.mcp.parts import (
     DataPart,
     ResultContext,
     ResultData,
-    error_plan,
     fit_blocks,
     is_only_member,
     is_text,
@@ -352,7 +351,7 @@ def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) ->
     structured = result.get("structuredContent")
     told = said or (orjson.dumps(structured).decode() if structured else "")
     error = clean_error(context.error or error_from_text(told, context.tool, context.tools), context.plan)
-    shaped = shape_parts(shaper, result, data, replace(context, plan=error_plan(context.plan)))
+    shaped = shape_parts(shaper, result, data, replace(context, plan=context.plan.for_error()))
     texts = [text for one, part in zip(shaped, data.parts, strict=True) if (text := _error_text(one, part, data, said))]
     out = _write_error(shaper, error, texts, context, shaped)
     if not said and shaped and context.client.meta == "errors" and isinstance(shaped[0].value, dict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from shaping.parsers import FORMATS
@@ -154,6 +154,10 @@ class Plan:
     def closed(self) -> bool:
         """Whether a text that paths cannot reach into must be withheld: it may hold private fields or secrets."""
         return self.private is not None or self.redact.by_place
+
+    def for_error(self) -> Plan:
+        """Return the plan for a tool's error: its words and its data are never noise, and JSON in it stays JSON."""
+        return replace(self, fields=self.error_fields, noise=(), encoding="json", dialect="none")
 
     @property
     def lists_omissions(self) -> bool:
