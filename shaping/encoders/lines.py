@@ -37,7 +37,7 @@ _LIKELY, _ENOUGH = 0.05, 0.075
 _SOURCE_LINES: Final = 0.25  # of the lines of a text are those of source code
 _SAMPLE, _UNEVEN = 128, 0.618034  # lines by which a long text is judged first, and how they are spread over it
 
-_OWN = re.compile(r"^(?:#\d+(?:[ =]|$)|… |\(?&\d)", re.MULTILINE)  # a line that would be taken for one of ours
+_OWN = re.compile(r"\n(?:#\d+(?:[ =]|$)|… |\(?&\d)", re.MULTILINE)  # a line that would be taken for one of ours
 # How a page, JSON and a script begin, but not a line with `<13>` or `[main]` before its words, nor an object in a line.
 _DOCUMENT = re.compile(r"\s*(?:<(?!\d+>)|\{(?!\".*\}\n)|\[(?![^\[\]{}\n]*\] ))\S|#!")
 _SOURCE = re.compile(
@@ -62,7 +62,7 @@ def encode(text: str) -> str:
         len(text) > LARGEST
         or text.count("\n") < LEAST - 1
         or _DOCUMENT.match(text)
-        or _OWN.search(text)
+        or _OWN.search(f"\n{text}")
         or is_diff(text)
     ):
         return text

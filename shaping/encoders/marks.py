@@ -49,8 +49,9 @@ def mark(lines: Lines) -> list[str]:
         if at not in kept and line in marks:
             run.append(marks[line])
             continue
-        written += _again(run)
-        run = []
+        if run:
+            written += _again(run)
+            run = []
         if at not in kept and line in again:
             marks[line] = len(marks) + 1
             written.append(f"&{marks[line]}: {line}")

@@ -12,7 +12,7 @@ from shaping.parsers.yaml import looks_like_yaml
 
 _EQUALS = re.compile(r"([A-Za-z_][\w./:@-]*) = ?(.*)")
 # A frame of a traceback, whose indentation is no outline.
-_FRAME = re.compile(r'^[ \t]+(?:at \S|File ")', re.MULTILINE)
+_FRAME = re.compile(r'\n[ \t]+(?:at \S|File ")')
 # A name and its value, after a colon, dots, an equals sign or two spaces.
 _ENTRY = re.compile(r"([A-Za-z*][^:=\n]{0,59}?)(?:\s*:(?:\s+(.*))?|\s+\.{2,}\s+(.*)|\s+=\s*(.*)|\s{2,}(\S.*))")
 _IN_LINES = (
@@ -151,7 +151,7 @@ def _outline(text: str) -> Any:
     if 2 * sum(1 for line in first if _ENTRY.fullmatch(line.strip())) < len(first):
         return None
     # What looks like YAML and was declined as such has comments, anchors or dates: it stays as it is.
-    if CODE.search(text) or _FRAME.search(text) or looks_like_yaml(text):
+    if _FRAME.search(f"\n{text}") or looks_like_yaml(text) or CODE.search(text):
         return None
     lines: list[tuple[int, str]] = []
     gap = ""

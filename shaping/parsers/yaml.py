@@ -15,7 +15,7 @@ _LINE = re.compile(
     r"\s*(?:- )*(?:- .*|-|(?:\"[^\"]*\"|'[^']*'|[A-Za-z_$/](?:[\w./$@{} -]|:(?=\w))*):(?: .*)?)"
     r"|---.*|\.\.\.|\s*[}\]],?"
 )
-_NESTED = re.compile(r"^( *)(?:- )?[\w\"'./-]+:\n(?:\1 +\S|\1- )", re.MULTILINE)
+_NESTED = re.compile(r"\n( *)(?:- )?[\w\"'./-]+:\n(?:\1 +\S|\1- )")
 _COMMENT = re.compile(r"^[ \t]*#|[ \t]#\s", re.MULTILINE)
 _ALIAS = re.compile(r"(?:^|[\s\[,])[&*]\w|<<:", re.MULTILINE)
 _BLOCK = re.compile(r":\s*[|>][+-]?\d?\s*$", re.MULTILINE)
@@ -32,7 +32,7 @@ def parse_yaml(text: str) -> Any:
     first = text[:_HEAD].split("\n")[:-1]
     if len(first) > _LEAST and sum(1 for line in first if _LINE.fullmatch(line)) < len(first) // 4:
         return None
-    if _COMMENT.search(text) or _ALIAS.search(text) or not looks_like_yaml(text):
+    if not looks_like_yaml(text) or _COMMENT.search(text) or _ALIAS.search(text):
         return None
     from yaml import YAMLError, load_all  # noqa: PLC0415 (few texts are YAML: costs 20 ms)
 
@@ -48,8 +48,10 @@ def parse_yaml(text: str) -> Any:
 
 def looks_like_yaml(text: str) -> bool:
     """Whether nearly all lines of a text are those of nested mappings and lists."""
+    if not _NESTED.search(f"\n{text}"):
+        return False
     lines = [line for line in text.splitlines() if line.strip()]
-    if len(lines) < _LEAST or not _NESTED.search(text):
+    if len(lines) < _LEAST:
         return False
     # The lines of a block of text are whatever they are.
     fitting = sum(1 for line in lines if _LINE.fullmatch(line))
