@@ -97,7 +97,7 @@ def _in_kinds(lines: Words) -> str:
     groups = _groups(lines, set(others).difference(errors))
     # An error stays as it is, for whoever looks for it, unless one of its kind stands right above.
     of_errors = _groups(lines, set(others).intersection(errors)) if len(errors) > LEAST else []
-    if not _promise(lines, [*groups, *of_errors], _ENOUGH) or _is_source(lines):
+    if not _promise(lines, [*groups, *of_errors], _ENOUGH):
         return text
     kinds = [group.kind() for group in groups]
     kinds += [kind for group in of_errors if (kind := group.kind().below_another()).rows]
@@ -108,7 +108,7 @@ def _in_kinds(lines: Words) -> str:
         if kind.saved >= _PAYS * len(kind.rows) and (any(kind.rows.values()) or len(kind.template.strip()) >= _SHORT)
     ]
     kinds = sorted(sorted(kinds, key=lambda kind: kind.saved)[-MOST:], key=lambda kind: min(kind.rows))
-    if sum(kind.saved for kind in kinds) < _ENOUGH * len(text):
+    if sum(kind.saved for kind in kinds) < _ENOUGH * len(text) or _is_source(lines):
         return text
     legend = {min(kind.rows): f"#{number}={kind.template}" for number, kind in enumerate(kinds, 1)}
     tags = {at: (f"#{number}", words) for number, kind in enumerate(kinds, 1) for at, words in kind.rows.items()}

@@ -15,7 +15,7 @@ from shaping.encoders.templates import indent_of
 from shaping.parsers.terminal import error_lines, find_traces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     Lines = Sequence[str]
 
@@ -32,16 +32,15 @@ def mark(lines: Lines) -> list[str]:
 
     An error and a heading stay as they are, because they say what the others are about.
     """
-    counts = Counter(lines)
-    saved = sum((times - 1) * len(line) for line, times in counts.items() if times > 1 and line)
+    often = _often(lines)
     size = sum(map(len, lines)) + len(lines)
-    if saved < _LEAST * size:
+    # More than that no marks save, and most texts are ruled out by it.
+    if sum(more * (len(line) + 1) - len("&1: ") for line, more in often.items()) < _LEAST * size:
         return []
     errors = error_lines(lines)
     frames = set[int]().union(*(trace.lines for trace in find_traces(lines, errors)))
     kept = (_headings(lines) - frames).union(errors)
-    counts = Counter(line for at, line in enumerate(lines) if at not in kept)
-    again = {line for line, times in counts.items() if (times - 1) * len(line.strip()) >= _PAYS}
+    again = _often(line for at, line in enumerate(lines) if at not in kept)
     marks: dict[str, int] = {}
     written: list[str] = []
     run: list[int] = []  # the marks of lines that come again, one below the other
@@ -59,6 +58,12 @@ def mark(lines: Lines) -> list[str]:
             written.append(line)
     written += _again(run)
     return written if sum(map(len, written)) + len(written) < (1 - _LEAST) * size else []
+
+
+def _often(lines: Iterable[str]) -> dict[str, int]:
+    """Return the lines that come again so often that a mark pays, and how many times more."""
+    more = ((line, times - 1) for line, times in Counter(lines).items() if times > 1)
+    return {line: times for line, times in more if times * len(line.strip()) >= _PAYS}
 
 
 def unmark(lines: Lines) -> Iterator[str]:
