@@ -100,6 +100,9 @@ _SCHEMAS_BY_NAME = frozenset({"properties", "patternProperties", "$defs", "defin
 _SUBSCHEMAS = frozenset(
     {"items", "prefixItems", "anyOf", "allOf", "oneOf", "not", "if", "then", "else", "contains", "propertyNames"}
 ) | {"additionalProperties", "unevaluatedProperties", "unevaluatedItems", "additionalItems"}
+# What the protocol asks for in a notification, whatever is said in it.
+_NOTIFIED = {"notifications/progress": ("progressToken", "progress", "total"), "notifications/message": ("level",)}
+_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 _LOG_LINES = 50  # after the first that one may go on with
 _SPLIT = "[withheld: a private field stands in several blocks]"
 
@@ -216,6 +219,18 @@ class MessageRedaction:
             kept = _clean_definition(said, private, _ANSWER_WORDS) if method in _DEFINITIONS else private.apply(said)
             said = said if kept == said else kept
         return said if self._shaper.plan("", surface="mcp").redact.off else scrub(said)
+
+    def params(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """Clean the parameters of a message; numbers and levels without which it would be none stay beside a label."""
+        private = self._private
+        own = {
+            name: value
+            for name, value in params.items()
+            if name in _NOTIFIED.get(method, ())
+            and (type(value) in (int, float) or value in _LEVELS)
+            and not (private and private.is_label(name))
+        }
+        return {**own, **self.clean({name: value for name, value in params.items() if name not in own})}
 
     def log_line(self, server: str, line: str) -> str:
         """Clean a line of a log of what earlier ones began: a private key, or a text that is withheld."""

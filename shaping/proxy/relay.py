@@ -340,12 +340,14 @@ def _redacted(message: Message, mcp_shaper: MCPShaper, method: str, session: Ses
     """Return a message that is not shaped, without secrets and private fields; `method` is what it answers."""
     redaction, own = mcp_shaper.redaction, message.method or ""
     try:
+        looked = {"result"}
         if (params := message.data.get("params")) and isinstance(params, dict):
             notifies = own.startswith("notifications/")
             clean = redaction.without_key_rest(params, session.keys) if session is not None and notifies else params
             clean = redaction.members(clean, READ_MEMBERS.get(own, ()), names=notifies)
-            message = _changed(message, "params", clean)
-        message = _changed_members(message, redaction.clean, {"result"})
+            message = _changed(message, "params", redaction.params(own, clean))
+            looked.add("params")
+        message = _changed_members(message, redaction.clean, looked)
         if (result := message.data.get("result")) is not None:
             message = _changed(message, "result", redaction.clean(result, method))
         return _without_unread_bytes(message, mcp_shaper)

@@ -277,6 +277,41 @@ async def test_no_message_of_a_server_holds_what_is_private(
         assert method in seen
 
 
+@pytest.mark.parametrize(
+    ("method", "params", "kept"),
+    [
+        ("progress", {"progressToken": 1, "progress": 2.5, "total": 9, "message": "ssn"}, True),
+        ("message", {"level": "warning", "data": "ssn"}, True),
+        ("message", {"level": PRIVATE, "data": "ssn"}, False),
+        ("progress", {"progressToken": 1, "progress": 2, "total": PRIVATE, "message": "ssn"}, False),
+        ("progress", {"progressToken": 1, "progress": 2, "more": PRIVATE, "message": "ssn"}, False),
+        ("progress", {"progressToken": 1, "progress": 2, "message": f"ssn={PRIVATE}"}, False),
+    ],
+)
+async def test_a_notification_that_names_what_is_private_is_still_one(
+    connect: Connect, private: Path, method: str, params: dict[str, Any], kept: bool
+) -> None:
+    said = {"jsonrpc": "2.0", "method": f"notifications/{method}", "params": params}
+    async with connect(command_server(MIRROR), config=private) as driver:
+        await driver.call("mirror", before=[said], result={"content": []})
+        (seen,) = [one for one in map(json.loads, driver.lines) if one.get("method") == said["method"]]
+        assert (seen["params"] == params) is kept
+        assert PRIVATE not in json.dumps(seen)
+        numbers = {name: value for name, value in params.items() if type(value) is not str}
+        assert numbers.items() <= seen["params"].items()
+
+
+async def test_a_number_of_the_protocol_with_a_private_name_goes(connect: Connect, tmp_path: Path) -> None:
+    config = tmp_path / "own.json"
+    config.write_text('{"global": {"private": ["**.total"]}}')
+    params = {"progressToken": 1, "progress": 2, "message": "x"}
+    said = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {**params, "total": 7351}}
+    async with connect(command_server(MIRROR), config=config) as driver:
+        await driver.call("mirror", before=[said], result={"content": []})
+        (seen,) = [one for one in map(json.loads, driver.lines) if one.get("method") == said["method"]]
+        assert seen["params"] == params
+
+
 async def test_a_tool_keeps_the_arguments_that_are_named_like_what_is_private(connect: Connect, private: Path) -> None:
     schema = {"type": "object", "properties": {"ssn": {"type": "string"}, "examples": {"type": "array"}}}
     tools = [{"name": "t", "description": "Find by ssn: a number.", "inputSchema": {**schema, "required": ["ssn"]}}]
