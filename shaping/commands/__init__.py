@@ -14,12 +14,14 @@ from shaping.budget.lines import Rules
 from shaping.commands.output import (
     COMMAND_FORMATS,
     LEFT_OPEN,
+    REDACTED,
     Capture,
     CleanedOutputs,
     CommandResponse,
     Finished,
     Invocation,
     OutputStream,
+    with_facts,
 )
 from shaping.commands.process import NotStartedError, Sink, run_process
 from shaping.parsers import Parsed, parse
@@ -211,19 +213,18 @@ def _plain_text(source: Shaper | CommandSource, plan: Plan, cleaned: CleanedOutp
     whole = finished.stdout.whole and finished.stderr.whole
     if rules_apply or asks_etag or coded or unusual or not whole:
         return None
-    shown, told = cleaned.text, "\n".join(cleaned.err.lines.lines)
+    shown, err = cleaned.text, "\n".join(cleaned.err.lines.lines)
     exact = counter(plan.tokenizer).exact
-    if plan.max_tokens is not None and not is_within(shown + told, plan.max_tokens - _FACTS, exact):
+    if plan.max_tokens is not None and not is_within(shown + err, plan.max_tokens - _FACTS, exact):
         return None
-    said = [str(ended)] if ended.exit_code else []
-    said += ["secrets redacted"] if cleaned.out.redacted or cleaned.err.redacted else []
-    said += [LEFT_OPEN] if ended.left_open else []
-    told += "\n" if told and not told.endswith("\n") else ""
+    facts = [str(ended)] if ended.exit_code else []
+    facts += [REDACTED] if cleaned.out.redacted or cleaned.err.redacted else []
+    facts += [LEFT_OPEN] if ended.left_open else []
     return CommandResponse(
         lambda: _respond(source, plan, cleaned).envelope,
         ended.exit_code,
         shown,
-        f"{told}({'; '.join(said)})\n" if said else told,
+        with_facts(err, facts),
         failure=f"({ended})\n" if ended.exit_code else "",
     )
 

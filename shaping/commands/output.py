@@ -43,6 +43,7 @@ _FEW_ODD: Final = 16  # bytes that are not UTF-8 and may be a name or a word in 
 COMMAND_FORMATS: Final = (*EXACT, "csv", "commits", "table")
 LONG_TEXT: Final = 600  # characters of an output that may be worth writing in another way
 _PRINTS_FILES: Final = re.compile(r"(?:\S*/)?(?:cat|head|tail|sed|nl|bat|less|more)\b")
+REDACTED: Final = "secrets redacted"
 LEFT_OPEN: Final = "something it started still runs with its outputs open; they were let go"
 
 ImportantLines: TypeAlias = "Callable[[Sequence[str]], list[int]]"
@@ -282,6 +283,12 @@ def clean_output(capture: Capture, plan: Plan, rules: Rules, *, off: bool = Fals
     kept, dropped = rules.split(cleaned)
     exact = not hits and "\n".join(kept).encode() == capture.held
     return CleanedOutput(NumberedLines(kept), hits, exact, dropped)
+
+
+def with_facts(err: str, facts: Sequence[str]) -> str:
+    """Return standard error with one line of facts below it, where there are any."""
+    err += "\n" if err and not err.endswith("\n") else ""
+    return f"{err}({'; '.join(facts)})\n" if facts else err
 
 
 class CleanedOutputs:

@@ -13,6 +13,7 @@ from shaping.cleaning import replaced, unmatched
 from shaping.commands.ending import Ending, in_dialect, not_started_response, of_command
 from shaping.commands.output import (
     LEFT_OPEN,
+    REDACTED,
     CleanedOutput,
     CleanedOutputs,
     CommandResponse,
@@ -21,6 +22,7 @@ from shaping.commands.output import (
     OutputCutter,
     err_share,
     protected_text,
+    with_facts,
 )
 from shaping.commands.storage import OutputStore, PartWriter, StoredOutput
 from shaping.present import fit_lines, plan_beside
@@ -301,18 +303,16 @@ class _Response:
         same: bool = False,
     ) -> CommandResponse:
         """Write a response as plain text, with one line of facts where there is something to say."""
-        said = [*self._facts([*self._warnings(), *warnings], etag, same=same), *more]
-        line = f"({'; '.join(said)})\n" if said else ""
-        err = f"{err}\n" if err and not err.endswith("\n") else err
-        failure = f"({said[0]})\n" if self._error is not None else ""
-        return CommandResponse(envelope, self._finished.ended.reported, out, f"{err}{line}", failure=failure)
+        facts = [*self._facts([*self._warnings(), *warnings], etag, same=same), *more]
+        failure = f"({facts[0]})\n" if self._error is not None else ""
+        return CommandResponse(envelope, self._finished.ended.reported, out, with_facts(err, facts), failure=failure)
 
     def _facts(self, warnings: Sequence[Warned], etag: str | None, *, same: bool) -> Iterator[str]:
         """List the failure, redactions, warnings, and what the program's own envelope says about its data."""
         if self._error is not None:
             yield self._ending.failure
         if any(warned.code == "REDACTED" for warned in warnings):
-            yield "secrets redacted"
+            yield REDACTED
         yield from (warned.message for warned in warnings if warned.code not in _STATED)
         if same:
             yield "not modified"
