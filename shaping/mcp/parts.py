@@ -177,6 +177,11 @@ def is_text(block: Mapping[str, Any]) -> bool:
     return block.get("type") == "text" and isinstance(block.get("text"), str)
 
 
+def texts_of(result: Mapping[str, Any]) -> list[str]:
+    """Return the texts of a result's text blocks."""
+    return [block["text"] for block in result.get("content") or () if is_text(block)]
+
+
 def is_listing(value: Any) -> bool:
     """Return whether a value is a folder as code hosts list it, which their tools give in place of a file."""
     return (
@@ -223,7 +228,7 @@ def _one_string(
 ) -> ResultData | None:
     """Read `{"result": "..."}`, as frameworks write for tools that return a string, and its mirror in a text block.
 
-    Where the string holds JSON, that is the data, and the structured content stays a string.
+    Where the string holds JSON, that is the data: `{"result": "[1, null]"}` is shaped as a list and sent as a string.
     """
     if not isinstance(structured, dict) or len(structured) != 1:
         return None

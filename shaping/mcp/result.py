@@ -32,6 +32,7 @@ from shaping.mcp.parts import (
     read_data,
     read_parts,
     shape_parts,
+    texts_of,
     unlisted_entry,
 )
 from shaping.mcp.redaction import (
@@ -295,7 +296,7 @@ def _shaped_before(shaper: Shaper, result: Mapping[str, Any], context: ResultCon
     shaped: it switches off no more than the saving.
     """
     plan, data, blocks = context.plan, result.get("structuredContent"), result.get("content") or ()
-    texts = [block["text"] for block in blocks if is_text(block)]
+    texts = texts_of(result)
     said = [line for text in texts for line in text.splitlines() if _NOTICE_LINE.fullmatch(line)]
     rest = ["\n".join(line for line in text.splitlines() if line not in said) for text in texts]
     if isinstance(data, dict):
@@ -347,7 +348,7 @@ def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) ->
     """Write an error result: the tool's own words, within the budget, with the code that they tell of."""
     context = replace(context, entry=replace(context.entry, channels=TEXT, advertised=None))
     data = _words_first(read_parts(result, context))
-    said = "\n".join(block["text"] for block in result.get("content") or () if block.get("type") == "text")
+    said = "\n".join(texts_of(result))
     structured = result.get("structuredContent")
     told = said or (orjson.dumps(structured).decode() if structured else "")
     error = clean_error(context.error or error_from_text(told, context.tool, context.tools), context.plan)
@@ -491,7 +492,7 @@ def _inner_text(text: str, shaped: Shaped, part: DataPart, sent: str) -> str:
 
 def _wants_text(chosen: ChosenChannels, context: ResultContext, blocks: Sequence[Any]) -> bool:
     """Return whether data that came without a text gets one: some clients show their model nothing else."""
-    has_text = any(block.get("type") == "text" for block in blocks)
+    has_text = any(is_text(block) for block in blocks)
     if not chosen.structured and not context.entry.whole_structure:
         return not (has_text and _is_known_to_read(context.client, "content"))
     return chosen.text and not has_text and context.client.reads not in {"structured", "both"}
@@ -504,7 +505,7 @@ def _is_known_to_read(client: KnownClient, channel: str) -> bool:
 
 def _separated(blocks: list[Any], sent: Sequence[Any]) -> list[Any]:
     """End our own text blocks but the last with a newline, for a client that joins them without a separator."""
-    own = {id(block) for block in blocks[:-1] if block.get("type") == "text"} - {id(block) for block in sent}
+    own = {id(block) for block in blocks[:-1] if is_text(block)} - {id(block) for block in sent}
     return [{**block, "text": f"{block['text'].rstrip()}\n"} if id(block) in own else block for block in blocks]
 
 
@@ -583,7 +584,7 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
 
 def _bare_json(content: Sequence[Any]) -> tuple[Any] | None:
     """Return the value of a first text that is JSON and no object: one client takes such a text for a wrong result."""
-    text = next((block["text"] for block in content if block.get("type") == "text"), "")
+    text = next((block["text"] for block in content if is_text(block)), "")
     try:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:

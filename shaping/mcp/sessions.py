@@ -19,7 +19,7 @@ from shaping.clients import KnownClient, find_client
 from shaping.errors.codes import list_codes
 from shaping.ledger import Ledger, MeasuredCall
 from shaping.ledger.texts import keep_texts
-from shaping.mcp.parts import BOTH, ResultContext, ToolEntry, decide
+from shaping.mcp.parts import BOTH, ResultContext, ToolEntry, decide, texts_of
 from shaping.mcp.result import ShapedResult, is_shown_to_model
 from shaping.mcp.schema import advertised_schema, inside_wrapper, warn_unmatched
 from shaping.redaction import KeyRests
@@ -388,12 +388,8 @@ def _additions(shaped: Sequence[Shaped], raw: Mapping[str, Any] | None, sent: Ma
     """Return what shaping itself says: what was left out and how to ask for it, and the code of an error."""
     if sent.get("isError") is not True:
         return "".join(f"{one.notice}{one.absent_line}" for one in shaped)
-    told, before = _first_text(sent), _first_text(raw or {})
+    told, before = (next(iter(texts_of(result)), "") for result in (sent, raw or {}))
     return told.removesuffix(before) if before and told.endswith(before) else ""
-
-
-def _first_text(result: Mapping[str, Any]) -> str:
-    return next((str(block["text"]) for block in result.get("content") or () if block.get("type") == "text"), "")
 
 
 def _shown_definition(entry: Mapping[str, Any]) -> str:
