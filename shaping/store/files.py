@@ -59,16 +59,16 @@ class ResultFile:
         return True
 
 
-def results_folder(environ: Mapping[str, str] = os.environ, cwd: Path | None = None) -> Path:
+def results_folder() -> Path:
     """Return where results are written: in the working tree, or in the user's cache outside of one.
 
     A link in the working tree is not followed: old files would be deleted wherever it leads.
     """
-    here = cwd or Path.cwd()
+    here = Path.cwd()
     root = next((directory for directory in (here, *here.parents) if (directory / ".git").exists()), None)
     folder = None if root is None else root / ".shaping" / "results"
     if folder is None or link_in_tree(folder, here) is not None:
-        return cache_directory(environ) / "results"
+        return cache_directory(os.environ) / "results"
     return folder
 
 

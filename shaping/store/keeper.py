@@ -53,7 +53,7 @@ _PRESSING: Final = 0.125  # share of the room that may fill up meanwhile
 _PACKING: Final = 4096  # bytes that what is kept may have more than its payload
 _PAUSE_SECONDS: Final = 0.2  # that other queues rest
 _IDLE: Final = 5.0  # seconds after which the thread ends; the next write starts another
-_PAUSE: Final = 5.0  # seconds without trying after a write failed
+_AFTER_FAILURE: Final = 5.0  # seconds without trying after a write failed
 _PATIENCE: Final[float] = 2.0  # seconds that the first call waits for the store's key, once
 _LOCAL_PATIENCE: Final[float] = 5.0  # the same where the store is a file, which opens late only on a busy machine
 _READING: Final = 10.0  # seconds that a reader waits for a write; it asks for what was promised
@@ -290,9 +290,9 @@ class Keeper:
                 job.work()
         except Exception as fault:  # noqa: BLE001  whatever a store does, the thread goes on
             logger.warning(
-                "the store failed (%s); what is left out cannot be expanded for %.0f s", _reason(fault), _PAUSE
+                "the store failed (%s); what is left out cannot be expanded for %.0f s", _reason(fault), _AFTER_FAILURE
             )
-            self._paused_until = time.monotonic() + _PAUSE
+            self._paused_until = time.monotonic() + _AFTER_FAILURE
 
 
 def _reason(fault: Exception) -> Exception | str:

@@ -164,7 +164,7 @@ def test_large_payloads_fill_the_queue_by_their_size() -> None:
 def test_a_store_that_is_down_is_warned_of_once_and_then_left_alone(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shaping.store.keeper._PAUSE", 600)
+    monkeypatch.setattr("shaping.store.keeper._AFTER_FAILURE", 600)
     keeper = Keeper(DownStore(ROOM))
     with caplog.at_level(logging.WARNING, "shaping.store"):
         assert keeper.keep("r", lambda: b"x", ttl=60) is True
@@ -177,7 +177,7 @@ def test_a_store_that_is_down_is_warned_of_once_and_then_left_alone(
 
 
 def test_after_a_pause_the_store_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.store.keeper._PAUSE", 0.02)
+    monkeypatch.setattr("shaping.store.keeper._AFTER_FAILURE", 0.02)
     keeper = Keeper(MemoryStore(ROOM))
     keeper.keep("r", lambda: bytes(1 // len("")), ttl=60)
     assert keeper.flush(60)
@@ -200,7 +200,7 @@ def test_a_failing_payload_is_not_shown_in_the_log(caplog: pytest.LogCaptureFixt
 
 
 def test_the_secret_of_a_store_that_is_down_is_none_and_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.store.keeper._PAUSE", 600)
+    monkeypatch.setattr("shaping.store.keeper._AFTER_FAILURE", 600)
     asked: list[str] = []
 
     class Down(DownStore):
