@@ -208,7 +208,7 @@ class Presented(Shaped):
 
     @property
     def worth_a_line(self) -> bool:
-        """Whether a budget cut something, or noise rules took more than the line costs that says so."""
+        """Whether a budget cut something, or noise rules took something, which they do only where it pays to say so."""
         return self.truncated or self.cleaned.saved > 0
 
     def within(self, max_tokens: int) -> Shaped:

@@ -122,7 +122,7 @@ def _omission_notice(response: Presented) -> str:
 
 
 def _most_tokens(response: Presented) -> float:
-    """Return how long the line may be: no longer than what was cut, which can be little where elements are limited."""
+    """Return how long the line may be: no longer than what was cut, which `max_items` may make one number."""
     plan = response.plan
     if isinstance(response.fitted.value, str):
         return inf  # the files of a diff are listed whole

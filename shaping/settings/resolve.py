@@ -1,11 +1,16 @@
 """Who decides what: every choice for one call, with where it was made.
 
-Strongest first: the request, the tool's override, `global`, the profile, which the tool's override names, else the code
-that calls, else `global`. A profile that was chosen for the call itself
-outranks the tool's override and `global` in every choice that it (or a profile it extends) makes; profiles say nothing
-about fields, so a tool's field filters stay, except under debug, which ignores them. Private paths add up and
-redaction is no profile's to say, so neither yields to a chosen profile. For a tool that is not `enabled` these two are
-all that applies.
+Strongest first:
+
+1. the request;
+2. a profile that was chosen for the call itself, in every choice that it (or a profile it extends) makes;
+3. the tool's override;
+4. `global`;
+5. the profile that the tool's override names, else the code that calls, else `global`.
+
+Profiles say nothing about fields, so a tool's field filters stay, except under debug, which ignores them. Private paths
+add up and redaction is no profile's to say, so neither yields to a chosen profile. For a tool that is not `enabled`
+these two are all that applies.
 """
 
 from __future__ import annotations
