@@ -1,4 +1,4 @@
-"""The vocabulary: the few words every other module is written in."""
+"""The vocabulary: the few words every other module is written in, and the helpers that go with them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class MemberChoice(frozenset[str]):
         return type(self)([*self, *others], self.excluded.difference(others))
 
 
-def is_excluded(name: str, include: Collection[str]) -> bool:
+def is_never_sent(name: str, include: Collection[str]) -> bool:
     """Whether a member of an envelope is never to be sent."""
     return isinstance(include, MemberChoice) and name in include.excluded
 

@@ -1,4 +1,7 @@
-"""The first phase: raw value -> open -> select -> prune -> quieten -> redact -> Cleaned; pure, without I/O."""
+"""The first phase: raw value -> open -> select -> drop empties -> quieten -> redact -> Cleaned; pure, without I/O.
+
+A list of fields is selected first where it can be, so that what it leaves out is never opened.
+"""
 
 from __future__ import annotations
 
@@ -59,12 +62,12 @@ class Cleaned(NamedTuple):
     value: Any
     raw: Any
     selected: Any  # the data before nulls, empties and defaults went
-    pruned: Any  # and after
+    filled: Any  # and after that
     dropped: Sequence[Dropped]  # the nulls and empties that went
     fields: FieldPlan | None  # the compiled paths that selected
     original: Any  # the raw value as plain data, where all of it was opened
     warnings: tuple[Warned, ...] = ()
-    omissions: tuple[Omission, ...] = ()  # without those of fields and pruning, which are listed when asked for
+    omissions: tuple[Omission, ...] = ()  # without those of fields and empties, which are listed when asked for
     saved: int = 0  # bytes that noise rules took
     written: bytes | None = None  # the value's compact JSON, where it is known
     length_before: int | None = None  # characters of the raw value's compact JSON, where they are known
@@ -100,8 +103,8 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
         written = opening.written if opening.original is None or selected is opening.original else None
         dropped: list[Dropped] = []
         prunes = _may_have_empties(written, plan.empties)
-        pruned = without_empties(selected, plan.empties, dropped) if prunes else selected
-        quiet, quieting = quieten(pruned, plan, call.arguments, written if pruned is selected else None)
+        filled = without_empties(selected, plan.empties, dropped) if prunes else selected
+        quiet, quieting = quieten(filled, plan, call.arguments, written if filled is selected else None)
         value, masking = redact_value(quiet, plan, quieting.written)
     except Exception as fault:
         raise CleaningError(raw if opening.original is None else opening.original, fault) from fault
@@ -110,7 +113,7 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
         value=value,
         raw=raw,
         selected=selected,
-        pruned=pruned,
+        filled=filled,
         dropped=dropped,
         fields=fields,
         original=opening.original,
@@ -292,7 +295,7 @@ def without_empties(value: Any, flags: Empties, dropped: list[Dropped] | None = 
 def with_absent(cleaned: Cleaned, plan: Plan) -> Cleaned:
     """Return the data with the members that were dropped because they are null or empty."""
     value, _ = redact_value(cleaned.selected, plan)
-    return cleaned._replace(value=value, pruned=cleaned.selected, dropped=(), written=None)
+    return cleaned._replace(value=value, filled=cleaned.selected, dropped=(), written=None)
 
 
 def _object(value: dict[str, Any], flags: Empties, trail: Trail, dropped: list[Dropped]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ from shaping.mcp.schema import is_valid
 from shaping.parsers.json import write_json
 from shaping.present import Presented
 from shaping.present.wrap import known_meta
-from shaping.response import EXPAND, CallContext, Shaped, Warned, grouped, is_excluded
+from shaping.response import EXPAND, CallContext, Shaped, Warned, grouped, is_never_sent
 from shaping.tokens import count
 from shaping.values import with_numbers
 
@@ -212,7 +212,7 @@ def _about(shaped: Shaped) -> dict[str, Any]:
     said = {name: known.get(name) or None for name in _SAID}
     said["upgrade_hints"] = [_filled(asdict(hint)) for hint in known.get("upgrade_hints") or ()] or None
     chosen = shaped.plan.envelope
-    about = {name: value for name, value in _filled(said).items() if not is_excluded(name, chosen)}
+    about = {name: value for name, value in _filled(said).items() if not is_never_sent(name, chosen)}
     if shaped.plan.debug:
         wire = shaped.envelope.render("lean", include=shaped.plan.envelope, debug=True)
         about |= {name: value for name, value in wire.items() if name not in {"data", "error", "omissions"}}
@@ -257,7 +257,7 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
         # The tool answered in an envelope of its own, which says that the call failed.
         return ShapedResult(_beside(result, _write_error(shaper, error, [shaped[0].text], context, shaped)), shaped)
     written = _written(result, data, shaped, context)
-    if context.client.whole_result and _is_dearer(written, result, data, shaped, context):
+    if context.client.whole_result and _is_longer(written, result, data, shaped, context):
         return ShapedResult(dict(result), shaped)
     if context.entry.advertised is not None and _has_big(shaped):
         # A client that was given a schema checks the numbers by it.
@@ -539,7 +539,7 @@ def _has_big(shaped: Sequence[Shaped]) -> bool:
     return any(warned.code == "BIG_INTEGER" for one in shaped for warned in one.warnings)
 
 
-def _is_dearer(
+def _is_longer(
     written: Mapping[str, Any],
     result: Mapping[str, Any],
     data: ResultData,

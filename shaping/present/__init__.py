@@ -65,7 +65,7 @@ def present(
     if not _surely_fits(cleaned, plan):
         if may_cut:
             cut = _fit(response)
-            response = response if _is_dearer(cut, response) else _with_file(cut)
+            response = response if _is_cut_dearer(cut, response) else _with_file(cut)
         elif not _fits_whole(response):
             return None
     response.value  # noqa: B018 (wrapped now, so that a fault is met here and not by the reader)
@@ -231,7 +231,7 @@ def _surely_fits(cleaned: Cleaned, plan: Plan) -> bool:
     return size + _ENVELOPE <= plan.max_tokens
 
 
-def _is_dearer(cut: Presented, whole: Presented) -> bool:
+def _is_cut_dearer(cut: Presented, whole: Presented) -> bool:
     """Whether the cut data costs as much as all of it, because of what the response says about the cut."""
     plan = whole.plan
     if not cut.truncated or plan.limited_by_call or (plan.max_items is None and plan.max_string is None):

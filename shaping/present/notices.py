@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.redaction import scrub
-from shaping.response import EMPTY, EXPAND, TOOL_WARNING, Listed, Omission, Shaped, Warned, counted, is_excluded
+from shaping.response import EMPTY, EXPAND, TOOL_WARNING, Listed, Omission, Shaped, Warned, counted, is_never_sent
 from shaping.tokens import counter, upper_bound
 from shaping.tokens.sampling import is_within
 
@@ -105,7 +105,7 @@ def tool_notice(response: Presented) -> str:
 
 def tool_warnings(response: Presented) -> list[str]:
     """Return what the tool said by `note`."""
-    if not response.cleaned.warnings or is_excluded("warnings", response.plan.envelope):
+    if not response.cleaned.warnings or is_never_sent("warnings", response.plan.envelope):
         return []
     return [warned.message for warned in response.cleaned.warnings if warned.code == TOOL_WARNING]
 

@@ -163,9 +163,9 @@ class Original:
         return (*(found.omission for found in self._by_config), *self.cleaned.omissions)
 
     @cached_property
-    def _pruned(self) -> list[OmittedMembers]:
+    def _emptied(self) -> list[OmittedMembers]:
         if self.plan.empties.defaults:
-            return members_missing(self.cleaned.selected, self.cleaned.pruned)
+            return members_missing(self.cleaned.selected, self.cleaned.filled)
         gone: dict[tuple[Trail, Reason], list[Any]] = {}
         for trail, item in self.cleaned.dropped:
             gone.setdefault((trail, "null" if item is None else "empty"), []).append(item)
@@ -173,7 +173,7 @@ class Original:
 
     @cached_property
     def _by_config(self) -> list[OmittedMembers]:
-        return [*omitted_by_fields(self.cleaned, self.plan), *self._pruned]
+        return [*omitted_by_fields(self.cleaned, self.plan), *self._emptied]
 
     @cached_property
     def absent(self) -> dict[str, tuple[str, ...]]:
@@ -189,12 +189,12 @@ class Original:
 
     @cached_property
     def _to_tell(self) -> list[OmittedMembers]:
-        """What was pruned, but for the members of what noise rules took whole."""
+        """The empty members that were dropped, but for the members of what noise rules took whole."""
         if not self.cleaned.omissions:
-            return self._pruned
-        before: dict[Trail, list[Any]] = {None: [self.cleaned.pruned]}
+            return self._emptied
+        before: dict[Trail, list[Any]] = {None: [self.cleaned.filled]}
         after: dict[Trail, list[Any]] = {None: [self.cleaned.value]}
-        return [found for found in self._pruned if not _went_with(found.trail, before, after)]
+        return [found for found in self._emptied if not _went_with(found.trail, before, after)]
 
     @property
     def has_absent(self) -> bool:
@@ -205,7 +205,7 @@ class Original:
     def absent_line(self) -> str:
         """The line below the data that names the null and empty members: of all records, or of those that lack them."""
         groups: dict[str, dict[str, None]] = {}
-        known: dict[Trail, list[Any]] = {None: [self.cleaned.pruned]}
+        known: dict[Trail, list[Any]] = {None: [self.cleaned.filled]}
         for found in self._to_tell:
             reason: str = found.omission.reason
             if reason in _TOLD and "[]" in found.omission.path and _is_shown(found.trail, known):
@@ -217,7 +217,7 @@ class Original:
     @property
     def keeps_absent(self) -> bool:
         """Whether null and empty members stay, because the envelope would list their absence at a higher price."""
-        dropped = self.cleaned.pruned is not self.cleaned.selected and not self.cleaned.omissions
+        dropped = self.cleaned.filled is not self.cleaned.selected and not self.cleaned.omissions
         return self._lists_omissions and dropped and not self.plan.empties.asked and not self.absent_pays
 
     @property

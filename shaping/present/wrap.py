@@ -159,12 +159,12 @@ def write(response: Presented) -> tuple[str, str]:
         value = value["data"]
     elif foldable and value.keys() <= _IN_LINES and isinstance(value.get("data"), str):
         return _with_lines(response)
-    text, encoding = _write_numbers(value, response)
+    text, encoding = _write_data(value, response)
     only_data = bare or value is not response.value
     text = _with_absent(response, text, encoding, only_data=only_data)
     if only_data and not bare:
         text += noise_notice(response)
-    if foldable and not only_data and value.keys() <= _IN_LINES and _is_dearer(text, response):
+    if foldable and not only_data and value.keys() <= _IN_LINES and _is_dearer_than_sent(text, response):
         return _with_lines(response)
     return (text + response.notice if bare else text), encoding
 
@@ -175,13 +175,13 @@ def _with_lines(response: Presented) -> tuple[str, str]:
     Nothing is said of redacted values and withheld texts: the marks in their places say it. Of fields that there are
     none of, the notice says it; a text that an excluded field may stand in is in the log.
     """
-    text, encoding = _write_numbers(response.value["data"], response)
+    text, encoding = _write_data(response.value["data"], response)
     text = _with_absent(response, text, encoding, only_data=True)
     warnings = () if response.terse else (each for each in response.warnings if each.code not in _SAID)
     return "".join((text, *(f"\n({warned})" for warned in warnings), response.notice)), encoding
 
 
-def _is_dearer(text: str, response: Presented) -> bool:
+def _is_dearer_than_sent(text: str, response: Presented) -> bool:
     """Whether a text costs more than what the tool sent, where nothing was cut."""
     before = response.original.length_before
     # Compact JSON is the cheapest that a tool can have sent.
@@ -216,14 +216,14 @@ def _with_absent(response: Presented, text: str, encoding: str, *, only_data: bo
     if response.plan.empties.asked:
         return text
     if encoding == "json" and response.fitted.value is cleaned.value and not cleaned.omissions:
-        whole, kind = _write_numbers(redact_value(cleaned.selected, response.plan)[0], response)
+        whole, kind = _write_data(redact_value(cleaned.selected, response.plan)[0], response)
         if kind == "json" and len(whole) <= most:
             return whole
     return text + original.absent_line if len(text) + len(original.absent_line) <= most else text
 
 
-def _write_numbers(value: Any, response: Presented) -> tuple[str, str]:
-    """Write a value with its integers beyond 64 bits as the numbers that the tool sent."""
+def _write_data(value: Any, response: Presented) -> tuple[str, str]:
+    """Write a value as text and name its form; integers beyond 64 bits are the numbers that the tool sent."""
     if type(value) is str and _may_shorten_lines(response):
         return encoders.lines.encode(value), "text"
     if not any(warned.code == "BIG_INTEGER" for warned in response.cleaned.warnings):

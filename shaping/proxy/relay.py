@@ -396,12 +396,12 @@ def _is_introduction(result: Any) -> bool:
     if not isinstance(result, dict):
         return False
     info, rest = result.get("serverInfo") or {}, result.keys() - {"serverInfo", "capabilities"}
-    told = (
+    plain = (
         isinstance(info, dict)
         and info.keys() <= _INFO
         and not any(isinstance(one, dict | list) for one in info.values())
     )
-    return told and rest <= _INTRODUCTION and _has_only_flags(result.get("capabilities") or {})
+    return plain and rest <= _INTRODUCTION and _has_only_flags(result.get("capabilities") or {})
 
 
 def _has_only_flags(capabilities: Any) -> bool:

@@ -10,7 +10,7 @@ import orjson
 from shaping.envelope.dialects import members
 from shaping.envelope.model import Envelope, EnvelopeError
 from shaping.errors import registry
-from shaping.response import is_excluded
+from shaping.response import is_never_sent
 
 # A payload that has one of these goes under `result`, like a list or a scalar, so that what is read is what was meant.
 TAKEN = frozenset({"ok", "_meta", "result"})
@@ -73,7 +73,7 @@ def _write_meta(envelope: Envelope[Any], body: dict[str, Any], include: Collecti
         "estimated_tokens": _estimate(body) if meta.estimated_tokens is None else meta.estimated_tokens,
         "elapsed_ms": meta.duration_ms or 0,
     }
-    if (meta.session_id is not None or debug) and not is_excluded("session_id", include):
+    if (meta.session_id is not None or debug) and not is_never_sent("session_id", include):
         out["session_id"] = meta.session_id
     out |= members.common_members(envelope, include, debug, _META)
     out |= members.warnings_member(envelope, include, debug)

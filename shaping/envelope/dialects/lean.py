@@ -8,7 +8,7 @@ from typing import Any
 from shaping.envelope.dialects import members
 from shaping.envelope.model import Envelope, EnvelopeError
 from shaping.errors import ErrorDetail, registry
-from shaping.response import is_excluded
+from shaping.response import is_never_sent
 
 # Members of an error that the contract does not have, written where they are set.
 _ERROR_EXTRAS = tuple(name for name in members.ERROR if name not in {"code", "message", "details", "http"})
@@ -26,7 +26,7 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
         out["error"] = None if envelope.error is None else _write_error(envelope.error, include, debug)
     out |= members.common_members(envelope, include, debug, ("upgrade_hints",))
     shown = members.shown_warnings(envelope, include, debug)
-    if shown or (debug and "warnings" in include and not is_excluded("warnings", include)):
+    if shown or (debug and "warnings" in include and not is_never_sent("warnings", include)):
         out["warnings"] = members.write_warnings(shown)
     out |= _where_set(envelope, include, debug)
     if envelope.error is None or envelope.data is not None or debug:

@@ -13,7 +13,7 @@ from shaping.envelope.model import COMMON, CommonMeta, Envelope, EnvelopeError, 
 from shaping.errors import ErrorDetail, registry
 from shaping.errors.codes import LEAN, LEAN_COARSE
 from shaping.errors.detail import Redirect
-from shaping.response import TOOL_WARNING, Listed, Omission, Warned, is_excluded
+from shaping.response import TOOL_WARNING, Listed, Omission, Warned, is_never_sent
 
 LONGEST_WAIT = 10.0**9  # seconds; a larger number, or NaN, is not a duration
 _LONGEST_MESSAGE = 2000
@@ -122,7 +122,7 @@ def is_set(value: Any) -> bool:
 
 def is_shown(name: str, value: Any, include: Collection[str], debug: bool) -> bool:
     """Whether a member belongs in the output."""
-    if is_excluded(name, include):
+    if is_never_sent(name, include):
         return False
     if debug:
         return True
@@ -163,12 +163,12 @@ def write_warnings(warnings: Iterable[Warned]) -> list[Any]:
 def warnings_member(envelope: Envelope[Any], include: Collection[str], debug: bool) -> dict[str, Any]:
     """Return the warnings as a member, where they are to be sent."""
     shown = shown_warnings(envelope, include, debug)
-    return {"warnings": write_warnings(shown)} if shown or (debug and not is_excluded("warnings", include)) else {}
+    return {"warnings": write_warnings(shown)} if shown or (debug and not is_never_sent("warnings", include)) else {}
 
 
 def shown_warnings(envelope: Envelope[Any], include: Collection[str], debug: bool) -> tuple[Warned, ...]:
     """Return the warnings to send: all where a profile includes them, and what the tool itself noted everywhere."""
-    if not envelope.warnings or is_excluded("warnings", include):
+    if not envelope.warnings or is_never_sent("warnings", include):
         return ()
     if debug or "warnings" in include:
         return envelope.warnings
