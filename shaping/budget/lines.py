@@ -23,7 +23,7 @@ _AROUND: Final = 2  # lines shown around one that tells of an error, where there
 _LENGTHS: Final = (_LONGEST, 160, 80, 40, 20)  # characters of the one line that there is room for
 FEW: Final = 4  # lines
 _LEAST: Final = 80  # characters of it where there is no room at all
-_GAP: Final = re.compile(r"^… ([\d,]+) lines? …$", re.MULTILINE)
+_GAP: Final = re.compile(r"… ([\d,]+) lines? …")
 _LOOK: Final = 12  # characters a token; a text longer than that many for each of its tokens is not counted whole
 
 
@@ -275,7 +275,7 @@ def by_characters(text: str) -> LineChoice:
 
 def missing_lines(before: str, after: str) -> list[int]:
     """Return the indexes of the lines that a cut text lacks, by its marks; none where it was not cut at line ends."""
-    if not _GAP.search(after):
+    if "… " not in after:
         return []
     lines, missing, at = before.split("\n"), list[int](), 0
     for line in after.split("\n"):
