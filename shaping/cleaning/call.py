@@ -37,7 +37,7 @@ def clean_call(call: CallContext, plan: Plan) -> CallContext:
         error = source.error
     else:
         error = None if call.error is None else clean_error(call.error, plan)
-    hints = [without_private_and_secrets(dict(hint), _anywhere(plan)) for hint in call.upgrade_hints]
+    hints = [without_private_and_secrets(dict(hint), plan.anywhere) for hint in call.upgrade_hints]
     return call._replace(
         error=error,
         source=source,
@@ -48,7 +48,7 @@ def clean_call(call: CallContext, plan: Plan) -> CallContext:
 
 def clean_error(error: ErrorDetail, plan: Plan) -> ErrorDetail:
     """Take secrets and private fields out of an error, and cut it to its share; the same where nothing is to go."""
-    anywhere = _anywhere(plan)
+    anywhere = plan.anywhere
     cleaned = change_texts(
         error, lambda said: {name: without_private_and_secrets(value, anywhere) for name, value in said.items()}
     )
@@ -78,7 +78,7 @@ def limit_warnings(warnings: tuple[Warned, ...], plan: Plan) -> tuple[Warned, ..
 
 def clean_envelope(envelope: Envelope[Any], plan: Plan) -> Envelope[Any]:
     """Clean the envelope that a tool itself answered in; its data goes the way of all data."""
-    warnings = tuple(_clean_warning(each, _anywhere(plan)) for each in envelope.warnings)
+    warnings = tuple(_clean_warning(each, plan.anywhere) for each in envelope.warnings)
     return _clean_source(envelope.model_copy(update={"warnings": warnings}), plan)
 
 
@@ -110,7 +110,7 @@ def _clean_meta(meta: M, plan: Plan) -> M:
     if "headers" in said:
         # A header's name is the name of a member to a private path.
         said["headers"] = [{name: value} for name, value in said["headers"]]
-    anywhere = _anywhere(plan)
+    anywhere = plan.anywhere
     clean = limit_value(
         {name: without_private_and_secrets(value, anywhere) for name, value in said.items()}, _META, plan
     )
@@ -134,8 +134,3 @@ def limit_value(value: Any, share: float, plan: Plan) -> Any:
         return value
     exact = counter(plan.tokenizer).exact
     return fit_value(value, Budget(most), lambda fitted: orjson.dumps(fitted.value).decode(), exact).value
-
-
-def _anywhere(plan: Plan) -> Plan:
-    """Return the plan with its private paths at any depth: what stands around data has a shape of its own."""
-    return plan if plan.private is None else replace(plan, private=plan.private.at_any_depth())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 from collections import defaultdict
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 from urllib.parse import unquote
@@ -507,7 +506,7 @@ def _private_plan(paths: tuple[str, ...]) -> FieldPlan:
 
 
 def _private_members(value: Mapping[str, Any], plan: Plan, skipped: Collection[str]) -> Mapping[str, Any]:
-    return _without(value, None if plan.private is None else plan.private.at_any_depth(), skipped)
+    return _without(value, plan.anywhere.private, skipped)
 
 
 def _without(value: Mapping[str, Any], private: FieldPlan | None, skipped: Collection[str]) -> Mapping[str, Any]:
@@ -520,9 +519,7 @@ def _without(value: Mapping[str, Any], private: FieldPlan | None, skipped: Colle
 
 def unshaped_structure(structured: Any, plan: Plan) -> Any:
     """Return structured content of any JSON kind without secrets and private fields."""
-    if plan.private is not None:
-        # A framework may have put the data under a member of its own, so that paths begin anywhere.
-        plan = replace(plan, private=plan.private.at_any_depth())
+    plan = plan.anywhere  # a framework may have put the data under a member of its own
     if isinstance(structured, str):
         return _unshaped_text(structured, plan)
     if not isinstance(structured, dict):

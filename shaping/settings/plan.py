@@ -155,6 +155,11 @@ class Plan:
         """Whether a text that paths cannot reach into must be withheld: it may hold private fields or secrets."""
         return self.private is not None or self.redact.by_place
 
+    @property
+    def anywhere(self) -> Plan:
+        """The plan with its private paths at any depth: what stands around data has a shape of its own."""
+        return self if self.private is None else replace(self, private=self.private.at_any_depth())
+
     def for_error(self) -> Plan:
         """Return the plan for a tool's error: its words and its data are never noise, and JSON in it stays JSON."""
         return replace(self, fields=self.error_fields, noise=(), encoding="json", dialect="none")
