@@ -25,7 +25,7 @@ from shaping.parsers.terminal import clean_lines
 from shaping.paths import compile_fields
 from shaping.paths.spelling import names_in, plain_name
 from shaping.present.notices import summarize_columns
-from shaping.redaction import redact, redact_json, redact_stream, redact_text
+from shaping.redaction import redact, redact_json, redact_stream
 from shaping.store.sql import Database
 
 if TYPE_CHECKING:
@@ -162,7 +162,6 @@ SHAPER = Shaper({}, watch=False)
 RUN: dict[str, Callable[[Any], object]] = {
     "redact": redact,
     "redact by name": lambda value: redact(value, names=True),
-    "redact_text": lambda value: redact_text(value) if isinstance(value, str) else None,
     # Below twice what a stream holds back, it looks once; so it is given more.
     "redact_stream": lambda value: list(redact_stream([value] * 6)) if isinstance(value, str) else None,
     "redact_json": lambda value: redact_json(_json(value)),

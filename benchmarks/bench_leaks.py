@@ -42,7 +42,7 @@ from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
 from shaping.errors import make_error
 from shaping.paths.spelling import visible_text
-from shaping.redaction import redact, redact_json, redact_stream, redact_text, scrub
+from shaping.redaction import redact, redact_json, redact_stream, scrub
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -326,7 +326,7 @@ def disagreements(count: int, seed: int) -> int:
         cut = sorted(dice.randrange(len(text) + 1) for _ in range(3))
         parts = [text[start:end] for start, end in pairwise([0, *cut, len(text)])]
         ways = (
-            redact_text(text)[0],
+            redact(text)[0],
             redact({"a": {"b": [text]}})[0]["a"]["b"][0],
             orjson.loads(redact_json(orjson.dumps({"a": text})))["a"],
             "".join(redact_stream(parts)),

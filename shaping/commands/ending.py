@@ -20,7 +20,7 @@ from shaping.commands.process import NOT_FOUND, NOT_RUN, NotStartedError, Proces
 from shaping.errors.texts import scrub_value
 from shaping.parsers import Parsed
 from shaping.parsers.terminal import is_error_line
-from shaping.redaction import redact_text
+from shaping.redaction import scrub
 from shaping.response import Shaped, Warned, did_you_mean, nearest
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class Ending:
         return envelopes.command_envelope(
             data,
             exit_code=envelopes.exit_code_for(error) if failed else ended.reported,
-            argv=[redact_text(word)[0] for word in self._finished.invocation.argv],
+            argv=[scrub(word) for word in self._finished.invocation.argv],
             signal=ended.signal,
             error=error,
             warnings=list(warnings),

@@ -14,7 +14,7 @@ from shaping import encoders
 from shaping.budget.lines import Cutter, CutText, NumberedLines, Rules
 from shaping.parsers import EXACT
 from shaping.parsers.terminal import clean_lines, error_lines
-from shaping.redaction import StreamRedactor, redact_text
+from shaping.redaction import StreamRedactor, redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -356,7 +356,7 @@ def _clean_ends(capture: Capture, plan: Plan, rules: Rules) -> CleanedOutput:
 def _redacted(text: str, plan: Plan) -> tuple[str, tuple[str, ...]]:
     if plan.redact.off:
         return text, ()
-    clean_text, hits = redact_text(text, values=plan.redact.values, names=plan.redact.names)
+    clean_text, hits = redact(text, values=plan.redact.values, names=plan.redact.names)
     return clean_text, tuple(hit.rule for hit in hits)
 
 

@@ -13,7 +13,7 @@ import orjson
 
 from shaping.paths import PathError, parse
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Slice, Step, join
-from shaping.redaction import redact_text, scrub
+from shaping.redaction import scrub
 from shaping.response import Omission, Shaped, cut_end
 from shaping.store.backends import Stored, StoreError
 
@@ -65,15 +65,15 @@ def keep_texts(
     """
     # A large answer of which nothing was left out would push out originals that a model may still ask for.
     kept = [one for one in parts if one.omissions or len(read) <= _LARGEST_WHOLE]
-    question = {name: redact_text(str(value))[0] for name, value in (asked or {}).items() if value is not None}
+    question = {name: scrub(str(value)) for name, value in (asked or {}).items() if value is not None}
     told = [{"ref": one.ref, "omissions": _written(one.omissions)} for one in kept]
     return _keep(keeper, {"read": read, "parts": told, "asked": question}, ttl)
 
 
 def keep_output(keeper: Keeper, read: str, printed: str, *, ttl: float) -> str | None:
     """Keep what a model read beside what a command printed, from which secrets are taken here."""
-    told = [{"value": redact_text(printed[:_LARGEST])[0]}]
-    return _keep(keeper, {"read": redact_text(read)[0], "parts": told}, ttl)
+    told = [{"value": scrub(printed[:_LARGEST])}]
+    return _keep(keeper, {"read": scrub(read), "parts": told}, ttl)
 
 
 def find_texts(store: Store, ref: str | None) -> CallTexts | None:

@@ -1,6 +1,6 @@
 """Secrets out of what a model reads, what a store keeps and what a log says.
 
-`redact`, `redact_json` and `redact_text` return what a tool said without its secrets; `scrub` does so for whatever else
+`redact` and `redact_json` return what a tool said without its secrets; `scrub` does so for whatever else
 leaves (names, descriptions, instructions, prompts, requests, log lines); `redact_stream` for a text in parts, and
 `KeyRests` for values that come one after another.
 """
@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from shaping.redaction.credentials import open_from
-from shaping.redaction.redact import Hit, KeyRests, redact, redact_json, redact_text, scrub
+from shaping.redaction.redact import Hit, KeyRests, redact, redact_json, scrub
 from shaping.redaction.text import assigned, secrets
 
-__all__ = ["Hit", "KeyRests", "StreamRedactor", "redact", "redact_json", "redact_stream", "redact_text", "scrub"]
+__all__ = ["Hit", "KeyRests", "StreamRedactor", "redact", "redact_json", "redact_stream", "scrub"]
 
 HELD: Final = 65_536  # characters at the end of what has come: longer than any credential, a private key included
 
@@ -44,7 +44,7 @@ class StreamRedactor:
 
     def finish(self) -> str:
         """Return what was held back."""
-        shown, self._text = redact_text(self._text, names=self._names)[0], ""
+        shown, self._text = scrub(self._text, names=self._names), ""
         return shown
 
     def _upto(self, limit: int) -> str:
@@ -55,7 +55,7 @@ class StreamRedactor:
         for span in sorted(spans, reverse=True):
             cut = span.start if span.start < cut < span.end else cut
         head, self._text = self._text[:cut], self._text[cut:]
-        return redact_text(head, names=self._names)[0]
+        return scrub(head, names=self._names)
 
 
 def redact_stream(parts: Iterable[str], *, names: bool = False) -> Iterator[str]:

@@ -85,11 +85,6 @@ def redact_json(written: bytes, *, values: bool = True, names: bool = False, pat
     return orjson.dumps(walk.run(orjson.loads(written)))
 
 
-def redact_text(text: str, *, values: bool = True, names: bool = False) -> tuple[str, list[Hit]]:
-    """Return the text with every secret replaced by a mark, and the hits."""
-    return redact(text, values=values, names=names)
-
-
 def scrub(value: Value, *, names: bool = False) -> Value:
     """Return text or plain data without secrets: names, descriptions, instructions, prompts, requests, log lines."""
     cleaned: Value = redact(value, names=names)[0]

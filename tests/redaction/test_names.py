@@ -8,7 +8,7 @@ import pytest
 
 from shaping import Shaper, ToolError, shape
 from shaping.commands import CommandOptions, invocation_of, plan_for, run_command
-from shaping.redaction import redact, redact_text
+from shaping.redaction import redact
 
 HELD = "hunter-two"
 SHAPER = Shaper({"global": {"redact": {"names": True}}}, expandable=True)
@@ -83,9 +83,9 @@ def _printed(text: str, words: tuple[str, ...]) -> str:
     ],
 )
 def test_a_value_in_markup_or_in_the_lines_below_its_name_is_masked(said: str) -> None:
-    clean = redact_text(said, names=True)[0]
+    clean = redact(said, names=True)[0]
     assert "hunter2" not in clean
-    assert redact_text(clean, names=True)[0] == clean
+    assert redact(clean, names=True)[0] == clean
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import Phase, given, settings, strategies as st
 
 from shaping.paths.spelling import visible_text
-from shaping.redaction import redact, redact_json, redact_text
+from shaping.redaction import redact, redact_json
 from shaping.redaction.credentials import CREDENTIALS
 from shaping.redaction.engine import _precise, _whole, encodable
 from shaping.redaction.text import assigned, secrets
@@ -94,11 +94,11 @@ def test_every_rule_has_examples_and_lookalikes(planted: list[Any], lookalikes: 
 
 
 def test_every_example_is_found_whatever_chance_makes_of_it(many_planted: list[Any]) -> None:
-    assert [one.kind for one in many_planted if one.shows_in(redact_text(one.text)[0])] == []
+    assert [one.kind for one in many_planted if one.shows_in(redact(one.text)[0])] == []
 
 
 def test_no_lookalike_is_taken_for_a_secret(lookalikes: list[tuple[str, str]]) -> None:
-    assert [(rule, text) for rule, text in lookalikes if redact_text(text)[1]] == []
+    assert [(rule, text) for rule, text in lookalikes if redact(text)[1]] == []
 
 
 HIDDEN = "\ufe0f\u034f\u180e\u200e\u202a\u2066\u061c\u3164\U000e0061\x7f\x00\x08\x9b\u2800\ufffc\u00ad"
@@ -143,10 +143,10 @@ def test_every_way_through_the_rules_finds_the_same(escaping: str, planted: list
     differ, shown = [], []
     for one in planted:
         text = ESCAPED[escaping](one.text)
-        alone = redact_text(text)[0]
+        alone = redact(text)[0]
         member = redact({"x": [text]})[0]["x"][0]
         written = json.loads(redact_json(json.dumps({"x": [text]}).encode()))["x"][0]
-        inside = redact_text(f"begin\n{text}\nend")[0]
+        inside = redact(f"begin\n{text}\nend")[0]
         if not alone == member == written == inside.removeprefix("begin\n").removesuffix("\nend"):
             differ.append((one.kind, alone, member, written, inside))
         if one.shows_in(visible_text(alone)) or "[redacted:" not in alone:
@@ -162,7 +162,7 @@ def test_every_way_through_the_rules_finds_the_same(escaping: str, planted: list
 )
 def test_what_one_way_finds_every_way_finds(planted: list[Any], number: int, before: str, after: str) -> None:
     text = before + planted[number % len(planted)].text + after
-    alone = redact_text(text)[0]
+    alone = redact(text)[0]
     assert redact({"x": text})[0]["x"] == alone
     assert json.loads(redact_json(json.dumps({"x": text}).encode()))["x"] == alone
-    assert redact_text(alone)[0] == alone
+    assert redact(alone)[0] == alone

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shaping.redaction import redact, redact_stream, redact_text, scrub
+from shaping.redaction import redact, redact_stream, scrub
 
 FILLER = "an ordinary line of a log that a program wrote\n"
 
@@ -27,7 +27,7 @@ def test_a_stream_says_what_the_whole_text_says(planted: list[Any]) -> None:
     dice = random.Random(1)  # noqa: S311  the same in every run
     cuts = sorted(dice.sample(range(len(text)), 200))
     parts = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    assert "".join(redact_stream(parts)) == redact_text(text)[0]
+    assert "".join(redact_stream(parts)) == redact(text)[0]
 
 
 def test_a_long_text_without_a_secret_comes_out_as_it_is_and_before_its_end() -> None:
@@ -79,7 +79,7 @@ KEY = ["-----BEGIN PRIVATE KEY-----", *BODY, "-----END PRIVATE KEY-----"]
     ],
 )
 def test_a_private_key_is_hidden_however_a_tool_shows_it(shown: str) -> None:
-    clean = redact_text(shown)[0]
+    clean = redact(shown)[0]
     assert [line for line in BODY if line[:24] in clean or line[-24:] in clean] == []
 
 
@@ -147,10 +147,10 @@ TABLES = {
 
 @pytest.mark.parametrize("table", TABLES)
 def test_names_hold_in_a_text_whatever_its_form(table: str) -> None:
-    clean = redact_text(TABLES[table], names=True)[0]
+    clean = redact(TABLES[table], names=True)[0]
     assert [word for word in ("hunter2", "correct horse") if word in clean] == []
     assert "ada" in clean or "ada" not in TABLES[table]
-    assert redact_text(TABLES[table])[0] == TABLES[table]
+    assert redact(TABLES[table])[0] == TABLES[table]
 
 
 def test_names_hold_below_a_header_row() -> None:
