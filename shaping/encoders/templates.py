@@ -20,7 +20,7 @@ _PAYS: Final = 40  # characters that a kind of lines must save
 _SPLITS: Final = 6  # words by which lines of one kind are told apart, one after the other
 _COLUMNS: Final = 4  # that are tried for that: those with the fewest different words
 # Such braces would be taken for places, and other blanks than spaces and tabs for parts of words.
-ODD = re.compile(r"\{(?:\d*|…)\}|[\x00-\x08\x0b-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_ODD = re.compile(r"\{(?:\d*|…)\}|[\x00-\x08\x0b-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 _CUT: Final = "\x1f"  # stands between words that nothing else divides
 _GAP, _WORD = re.compile(rf"[ \t{_CUT}]+"), re.compile(r"\S+")
 # Of a log: an object, alone or behind a time or a place, but no line of source code.
@@ -71,13 +71,10 @@ def alike(
     """
     by_layout: dict[tuple[str, int | str], list[int]] = defaultdict(list)
     words: dict[int, list[str]] = {}
-    joined = " ".join(texts)
-    # Most texts show that they have nothing odd without a search.
-    odd = ("{" in joined or not joined.isprintable()) and ODD.search(joined) is not None
     cut: dict[int, str] = {}
     for at in chosen:
         text = texts[at]
-        if text and not (odd and ODD.search(text)) and not (exact and "{" in text):
+        if text and not (exact and "{" in text) and not _is_odd(text):
             if '{"' in text and JSON_LINE.match(text):
                 text = cut[at] = text.replace(",", f",{_CUT}")
             words[at] = text.split()
@@ -92,6 +89,11 @@ def alike(
         taken = {at for group in new for at in group.rows}
         others[indent] += [at for at in rows if at not in taken and at not in cut]
     return groups, others, words
+
+
+def _is_odd(text: str) -> bool:
+    # Most texts show without a search that they are not.
+    return ("{" in text or not text.isprintable()) and _ODD.search(text) is not None
 
 
 def told_apart(group: LineGroup, splits: int = _SPLITS) -> list[LineGroup]:
