@@ -299,10 +299,8 @@ class MessageRedaction:
     @property
     def _private(self) -> FieldPlan | None:
         """What is private of any tool: a resource, a log or a protocol error belongs to no tool that is known."""
-        config = self._shaper.loaded_config.config
-        layers = (config.global_, *(config.tool_overrides or {}).values())
-        paths = sorted({path for layer in layers if layer is not None for path in layer.private or ()})
-        return _private_plan(tuple(paths)) if paths else None
+        paths = self._shaper.loaded_config.private_paths
+        return _private_plan(paths) if paths else None
 
 
 def _is_objects(value: Any) -> TypeGuard[list[dict[str, Any]]]:

@@ -90,6 +90,12 @@ class LoadedConfig:
         config: Config = _checks().model.Config.model_validate(self.merged)
         return config
 
+    @cached_property
+    def private_paths(self) -> tuple[str, ...]:
+        """The paths that are private in the answers of any tool."""
+        layers = (self.config.global_, *(self.config.tool_overrides or {}).values())
+        return tuple(sorted({path for layer in layers if layer is not None for path in layer.private or ()}))
+
     @property
     def store(self) -> StoreConfig:
         """The store's settings as they were merged."""
