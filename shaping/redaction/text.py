@@ -60,7 +60,7 @@ _AROUND: Final = 500  # characters on either side of an escape that a credential
 # A mark of ours says nothing; of any other text that looks like one, what it holds is looked at.
 _MARK: Final = re.compile(r"\[redacted:(?:([^\[\]\n]{0,200})(\]))?")
 # What breaks a line, but stands in the middle of a token: a rule looks over it.
-_BREAK: Final = re.compile(r"(?<=[A-Za-z0-9_-])[\r\x0b\x0c\x85](?=[A-Za-z0-9_-])")
+_BREAK: Final = re.compile(r"[\r\x0b\x0c\x85](?<=[A-Za-z0-9_-].)(?=[A-Za-z0-9_-])")  # with the engine's fast search
 MARKED: Final = "[redacted:"
 _APART: Final = frozenset(" \t\r\n\"'`,;:&@=()[]{}<>|\\")  # what stands between a value and other things
 _OURS: Final = frozenset({"field-name", "path", "unreadable", "header", *(rule.name for rule in CREDENTIALS.rules)})
