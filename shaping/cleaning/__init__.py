@@ -6,6 +6,7 @@ A list of fields is selected first where it can be, so that what it leaves out i
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import replace
 from functools import lru_cache
 from traceback import format_tb
@@ -46,6 +47,9 @@ NOTICE_BYTES = 160
 WITHHELD = "[withheld: redaction failed]"
 _PIECES = frozenset({str, int, float, dict, list, tuple})
 _MOST_NAMED = 10
+_TAGS: Final = re.compile(r"<!\[CDATA\[|\]\]>|<[^<>]*>")
+_SNAPSHOT_CELL: Final = re.compile(r"^ *- '?(?:row|cell|gridcell|(?:column|row)header|term|definition)\b", re.MULTILINE)
+_HEADING_WORDS = 6  # an element that says more is a text of its own
 
 
 class CleaningError(Exception):
@@ -171,11 +175,22 @@ def envelope_in(value: dict[str, Any], plan: Plan) -> tuple[Any, Plan]:
 
 def data_in(text: str, plan: Plan) -> Parsed | None:
     """Read the data that a text holds: fields, private paths and noise rules hold inside it too."""
+    if plan.private is not None and plan.private.withhold and _is_said_in_page(text, plan.private):
+        return None
     if plan.fields is not None:  # whoever names fields has asked for data
         return parse(text, plan.parse) or record_in(text, plan)
     if plan.encoding == "json":
         return parse(text, EXACT) if "json" in plan.parse else None
     return parse_if_cheaper(text, plan.parse, quieten=lambda value: quieten(value, plan, frozenset())[0])
+
+
+def _is_said_in_page(text: str, private: FieldPlan) -> bool:
+    """Return whether an element of markup or of a page snapshot says a private name: the value may be anywhere."""
+    is_markup = text.lstrip("\ufeff \t\r\n").startswith("<")
+    if not (is_markup or _SNAPSHOT_CELL.search(text)) or not private.is_named_in(text):
+        return False
+    said = (words for words in _TAGS.split(text) if words and not words.isspace())
+    return not is_markup or any(len(words.split()) <= _HEADING_WORDS and private.is_named_in(words) for words in said)
 
 
 def record_in(text: str, plan: Plan) -> Parsed | None:

@@ -88,6 +88,35 @@ CASES: dict[str, Any] = {
     "an HTML table of one column": (
         f"<table><thead><tr><th>salary</th></tr></thead><tbody><tr><td>{HELD}</td></tr><tr><td>{HELD}</td></tr></tbody></table>"
     ),
+    "an HTML table with an attribute on its header": (
+        "<table><thead><tr style='x'><th>who</th><th>salary</th></tr></thead>"
+        f"<tbody><tr><td>Bob</td><td>{HELD}</td></tr></tbody></table>"
+    ),
+    "an HTML table with headers of rows": (
+        "<table><thead><tr><th></th><th>who</th><th>salary</th></tr></thead>"
+        f"<tbody><tr><th>0</th><td>Bob</td><td>{HELD}</td></tr></tbody></table>"
+    ),
+    "an HTML table on its side": (
+        "<table><thead><tr><th></th><th>0</th><th>1</th></tr></thead>"
+        f"<tbody><tr><th>salary</th><td>{HELD}</td><td>{HELD}</td></tr></tbody></table>"
+    ),
+    "an HTML table with links": (
+        "<table><tr><th>who</th><th><a href='?s'>salary</a></th></tr>"
+        f"<tr><td><b>Bob</b></td><td><span>{HELD}</span></td></tr></table>"
+    ),
+    "elements with classes": f"<div><div class='k'>Salary</div><div class='v'>{HELD}</div></div>",
+    "a sheet in XML": (
+        "<worksheet><row r='1'><c r='A1' t='str'><v>who</v></c><c r='B1' t='str'><v><![CDATA[salary]]></v></c></row>"
+        f"<row r='2'><c r='A2' t='str'><v>Bob</v></c><c r='B2'><v>{HELD}</v></c></row></worksheet>"
+    ),
+    "a snapshot of a page": (
+        '- table:\n  - row "who salary":\n    - cell "who"\n    - cell "salary"\n'
+        f'  - row "Bob {HELD}":\n    - cell "Bob"\n    - cell "{HELD}"\n'
+    ),
+    "a snapshot of a page with groups of rows": (
+        "- table:\n  - rowgroup:\n    - row:\n      - columnheader: who\n      - columnheader: salary\n"
+        f"  - rowgroup:\n    - row:\n      - cell: Bob\n      - cell: {HELD}\n"
+    ),
     "definitions": f"<dl><dt>salary</dt><dd>{HELD}</dd></dl>",
     "XML with a name attribute": f"<row><field name='salary'>{HELD}</field><field name='who'>Bob</field></row>",
     "lines of JSON": f'["who","salary"]\n["Bob",{HELD}]\n["Al",{HELD}]',
