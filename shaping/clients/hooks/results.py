@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from shaping.clients import joined_texts
 
@@ -41,6 +41,14 @@ def printing_command(line: str) -> tuple[str, ...] | None:
     if len(printing) == 1 and all(command[0] in _CUTTERS for command in printing[0][1:]):
         return tuple(printing[0][0])
     return _SEVERAL
+
+
+def prints_files_alone(line: str) -> bool:
+    """Return whether nothing but files, or `shaping` itself, can be in what a line prints."""
+    try:
+        return all(_is_exact(pipeline) for pipeline in _pipelines(_tokens(line)) if pipeline[0][0] not in _SILENT)
+    except ValueError:  # the line is more than commands and pipes
+        return False
 
 
 def _is_exact(pipeline: Pipeline) -> bool:
@@ -96,7 +104,7 @@ class HookedResult:
 
     argv: tuple[str, ...]
     text: str  # what the client would show its model
-    replaced: Callable[[str], dict[str, Any]]
+    replaced: Callable[[str, Mapping[str, Any]], dict[str, Any]]  # takes the text, and what stands beside it
     call_id: str = ""
     session: str = ""
     cwd: str = "/"
@@ -104,6 +112,8 @@ class HookedResult:
     file: Path | None = None  # where the client keeps the whole output of which it shows a part
     transcript: Path | None = None  # in which the client records what it showed; else our plugin tells
     shown: Callable[[Any], str | None] | None = None  # reads one line of the transcript
+    stays: bool = False  # as it is, but for secrets and private fields
+    beside: Mapping[str, Any] = field(default_factory=dict)  # what else the client may show: the errors, an address
 
     def cut(self, text: str) -> str:
         """Return what the client shows its model of a text."""
@@ -122,24 +132,29 @@ def read_hook_result(client: str, payload: Mapping[str, Any]) -> HookedResult | 
 _FETCHERS: Final = ("WebFetch", "web_fetch", "webfetch")
 _TOOLS: Final = {"Grep": ("grep",), "grep": ("grep",), **{name: (name,) for name in _FETCHERS}}
 _CLAUDE_MEMBERS: Final = {"Bash": "stdout", "Grep": "content", "WebFetch": "result"}
-_CLAUDE_SPECIAL: Final = ("isImage", "backgroundTaskId", "interrupted", "structuredContent", "stderr")
-# Of an output of over 30,000 characters Claude Code shows the first 2 KB: no shaped text of it would be cheaper.
-_CLAUDE_SAVED: Final = "persistedOutputPath"
+# With these a result is not shaped. Of an output of over 30,000 characters, which it keeps in a file, Claude Code shows
+# the first 2 KB: no shaped text of it would be cheaper.
+_CLAUDE_SPECIAL: Final = ("backgroundTaskId", "interrupted", "structuredContent", "stderr", "persistedOutputPath")
 
 
 def _claude_code(payload: Mapping[str, Any]) -> HookedResult | None:
     response, given = payload.get("tool_response"), payload.get("tool_input") or {}
     if payload.get("hook_event_name") != "PostToolUse" or not isinstance(response, dict):
         return None
-    argv = _argv(payload.get("tool_name"), given)
+    command = _command(payload.get("tool_name"), given)
     member = _CLAUDE_MEMBERS.get(str(payload.get("tool_name")), "")
     text = response.get(member)
-    if argv is None or not _is_text(text) or any(response.get(name) for name in (*_CLAUDE_SPECIAL, _CLAUDE_SAVED)):
+    beside = {
+        name: value
+        for name, value in response.items()
+        if name != member and value and isinstance(value, str | dict | list)
+    }
+    if command is None or not (_is_text(text) or beside) or response.get("isImage"):
         return None
     call_id = str(payload.get("tool_use_id", ""))
 
-    def replaced(text: str) -> dict[str, Any]:
-        new = {**response, member: text}
+    def replaced(text: str, beside: Mapping[str, Any]) -> dict[str, Any]:
+        new = {**response, **beside, member: text}
         return {"hookSpecificOutput": {"hookEventName": "PostToolUse", "updatedToolOutput": new}}
 
     def shown(line: Any) -> str | None:
@@ -148,14 +163,16 @@ def _claude_code(payload: Mapping[str, Any]) -> HookedResult | None:
         return next((joined_texts(block.get("content")) for block in ours), None)
 
     return HookedResult(
-        argv,
-        str(text),
+        command.argv,
+        text if isinstance(text, str) else "",
         replaced,
         call_id,
         str(payload.get("session_id", "")),
         str(payload.get("cwd") or "/"),
         transcript=Path(str(payload.get("transcript_path", ""))),
         shown=shown,
+        stays=command.stays or not _is_text(text) or any(map(response.get, _CLAUDE_SPECIAL)),
+        beside=beside,
     )
 
 
@@ -166,14 +183,14 @@ _COPILOT_SAVED: Final = "Output too large to read at once"
 
 def _copilot(payload: Mapping[str, Any]) -> HookedResult | None:
     result, given = payload.get("toolResult"), payload.get("toolArgs") or {}
-    argv = _argv(payload.get("toolName"), given)
+    command = _command(payload.get("toolName"), given)
     text = result.get("textResultForLlm") if isinstance(result, dict) else None
-    if argv is None or not _is_text(text) or str(text).startswith(_COPILOT_SAVED):
+    if command is None or not _is_text(text) or str(text).startswith(_COPILOT_SAVED):
         return None
     ended = _COPILOT_EXIT.search(str(text))
     body, end = (str(text)[: ended.start()], ended[0]) if ended else (str(text), "")
 
-    def replaced(new: str) -> dict[str, Any]:
+    def replaced(new: str, _beside: Mapping[str, Any]) -> dict[str, Any]:
         return {"modifiedResult": {**dict(result or {}), "textResultForLlm": new + end}}
 
     def shown(line: Any) -> str | None:
@@ -183,13 +200,14 @@ def _copilot(payload: Mapping[str, Any]) -> HookedResult | None:
 
     session = str(payload.get("sessionId", ""))
     return HookedResult(
-        argv,
+        command.argv,
         body,
         replaced,
         session=session,
         cwd=str(payload.get("cwd") or "/"),
         transcript=Path.home() / ".copilot" / "session-state" / session / "events.jsonl",
         shown=shown,
+        stays=command.stays,
     )
 
 
@@ -203,27 +221,36 @@ _CLINE_SHOWS: Final = 8_000  # characters of each result, as measured with versi
 def _plugin(payload: Mapping[str, Any], limit: int | None = None) -> HookedResult | None:
     """Read what our own plugins for opencode, Kilo and Cline send."""
     text, given = payload.get("output"), payload.get("args") or {}
-    argv = _argv(payload.get("tool"), given)
-    if argv is None or not _is_text(text):
+    command = _command(payload.get("tool"), given)
+    if command is None or not _is_text(text):
         return None
     saved = _OPENCODE_SAVED.match(str(text))
     return HookedResult(
-        argv,
+        command.argv,
         str(text),
-        lambda text: {"output": text},
+        lambda text, _beside: {"output": text},
         str(payload.get("call", "")),
         str(payload.get("session", "")),
         str(payload.get("cwd") or "/"),
         limit,
         Path(saved[1]) if saved else None,
+        stays=command.stays,
     )
 
 
-def _argv(tool: Any, given: Any) -> tuple[str, ...] | None:
-    """Return the command of a client's own tool, by which a config has rules for it; None for other tools."""
-    if tool in {"Bash", "bash"}:
-        return printing_command(str(given.get("command", ""))) if isinstance(given, dict) else None
-    return _TOOLS.get(tool) if isinstance(tool, str) else None
+class _Command(NamedTuple):
+    argv: tuple[str, ...]
+    stays: bool = False
+
+
+def _command(tool: Any, given: Any) -> _Command | None:
+    """Return the command of a client's own tool, by which a config has rules for it; None for what is not looked at."""
+    if tool not in {"Bash", "bash"}:
+        return _Command(_TOOLS[tool]) if isinstance(tool, str) and tool in _TOOLS else None
+    line = str(given.get("command", "")) if isinstance(given, dict) else ""
+    if argv := printing_command(line):
+        return _Command(argv)
+    return None if prints_files_alone(line) else _Command(_SEVERAL, stays=True)
 
 
 def _is_text(text: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.cleaning import WITHHELD, without_private_and_secrets
 from shaping.clients.hooks.results import HookedResult, read_hook_result
 from shaping.commands import make_response, output, plan_for
 from shaping.commands.output import Finished, Invocation
@@ -22,6 +24,7 @@ from shaping.commands.process import ProcessExit
 from shaping.ledger import record_text
 from shaping.ledger.texts import keep_output
 from shaping.settings.context import mode
+from shaping.settings.jsonc import ConfigError
 from shaping.shaper import Shaper
 from shaping.tokens import counter
 from shaping.tokens.sampling import costs_at_most
@@ -130,6 +133,7 @@ logger = logging.getLogger("shaping")
 
 _LARGEST: Final = 256 * 1024  # bytes of an output in a file; shaping more takes longer than anybody wants to wait
 _TRIES: Final = 4  # budgets that are tried until a client shows all of a text
+_NO_CONFIG: Final = "[withheld: shaping's config has a mistake; `shaping check` says which]"
 _SHAPERS: Final = 8  # working directories whose config is held
 
 
@@ -149,13 +153,13 @@ class HookService:
         if client == "status":
             return orjson.dumps(self.status())
         try:
-            payload = orjson.loads(body)
+            payload = _read(body)
             if "shown" in payload:
                 self.shown.told(str(payload["call"]), str(payload["shown"]))
                 return b""
             with _environment(dict(line.split("=", 1) for line in variables)):
                 result = read_hook_result(client, payload)
-                answered = None if result is None or mode() == "off" else self._answer(client, result)
+                answered = None if result is None or mode() == "off" else self._answer_or_withhold(client, result)
         except Exception:  # whatever it is, it must not cost the tool's answer
             logger.warning("a result of %s was left as it is", client, exc_info=True)
             return b""
@@ -179,13 +183,27 @@ class HookService:
         for shaper in self._shapers.values():
             shaper.close()
 
+    def _answer_or_withhold(self, client: str, result: HookedResult) -> dict[str, Any] | None:
+        try:
+            return self._answer(client, result)
+        except Exception as fault:
+            if mode() != "on":
+                raise
+            logger.warning("a result of %s is withheld", client, exc_info=True)
+            said = _NO_CONFIG if isinstance(fault, ConfigError) else WITHHELD
+            return result.replaced(said, {name: type(value)() for name, value in result.beside.items()})
+
     def _answer(self, client: str, result: HookedResult) -> dict[str, Any] | None:
         started = perf_counter()
         shaper = self._shaper(result.cwd)
         plan = plan_for(shaper, result.argv, {})
-        text = self._text(shaper, plan, result)
-        shown = text if mode() == "on" and _is_cheaper(text, result, plan) else result.text
-        kept = shown is text and plan.private is None
+        is_on = mode() == "on"
+        beside = {
+            name: without_private_and_secrets(value, plan) if is_on else value for name, value in result.beside.items()
+        }
+        text = self._text_or_clean(shaper, plan, result)
+        shown = text if is_on and _is_better(text, result, plan) else result.text
+        kept = shown != result.text and plan.private is None
         about = {
             "client": client,
             "profile": plan.profile,
@@ -197,7 +215,16 @@ class HookService:
             "keep": partial(_keep, shaper, result.text) if kept else None,
         }
         self.shown.add(GivenResult(result, shown, plan.tool, about))
-        return result.replaced(text) if shown is text else None
+        return result.replaced(shown, beside) if (shown, beside) != (result.text, result.beside) else None
+
+    def _text_or_clean(self, shaper: Shaper, plan: Plan, result: HookedResult) -> str:
+        """Return the text that the model should read; where it is not to be shaped or that fails, the tool's own."""
+        if not result.stays:
+            try:
+                return self._text(shaper, plan, result)
+            except Exception:
+                logger.warning("a result of %s was not shaped", plan.tool, exc_info=True)
+        return str(without_private_and_secrets(result.text, plan))
 
     def _text(self, shaper: Shaper, plan: Plan, result: HookedResult) -> str:
         """Return the text that the model should read of a result."""
@@ -238,6 +265,13 @@ def _shaped(shaper: Shaper, plan: Plan, argv: tuple[str, ...], text: str) -> str
     return response.stdout + response.stderr
 
 
+def _read(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:  # half a character, as a text has it that was cut by UTF-16
+        return orjson.loads(json.dumps(json.loads(body), ensure_ascii=False).encode("utf-8", "replace"))
+
+
 def _keep(shaper: Shaper, before: str, read: str) -> str | None:
     return keep_output(shaper.keeper("command"), read, before, ttl=shaper.loaded_config.store.ttl_seconds)
 
@@ -254,12 +288,14 @@ def _limited(plan: Plan, tokens: int) -> Plan:
     return replace(plan, max_tokens=max(1, tokens if plan.max_tokens is None else min(tokens, plan.max_tokens)))
 
 
-def _is_cheaper(text: str, result: HookedResult, plan: Plan) -> bool:
+def _is_better(text: str, result: HookedResult, plan: Plan) -> bool:
+    """Return whether a text is cheaper than the tool's own, or that one may not be shown."""
     if text == result.text:
         return False
-    if not plan.enabled or "secrets redacted" in text:
+    if result.stays or not plan.enabled:
         return True
-    return costs_at_most(result.cut(text), result.cut(result.text), counter(plan.tokenizer).exact)
+    is_cheaper = costs_at_most(result.cut(text), result.cut(result.text), counter(plan.tokenizer).exact)
+    return is_cheaper or without_private_and_secrets(result.text, plan) != result.text
 
 
 def _program() -> str:

@@ -156,6 +156,69 @@ def test_a_secret_never_reaches_the_model(user: HookUser) -> None:
     assert "user ada" in shown
 
 
+SECRET = "ghp_" + "a1B2" * 9
+
+
+@pytest.mark.parametrize(
+    ("command", "response"),
+    [
+        ("env", {"stdout": f"TOKEN={SECRET}", "stderr": "npm warn deprecated x"}),
+        ("env", {"stdout": "ok", "stderr": f"TOKEN={SECRET}"}),
+        ("env", {"stdout": "", "stderr": f"TOKEN={SECRET}"}),
+        ("env", {"stdout": f"TOKEN={SECRET}", "interrupted": True}),
+        ("env", {"stdout": f"TOKEN={SECRET}", "persistedOutputPath": "/tmp/x.txt"}),
+        ("cat x && env", {"stdout": f"TOKEN={SECRET}"}),
+        ("shaping --version; env", {"stdout": f"TOKEN={SECRET}"}),
+        ("head -c 100 <(env)", {"stdout": f"TOKEN={SECRET}"}),
+        ("env", {"stdout": f"TOKEN={SECRET}\n\ud83d"}),
+    ],
+)
+def test_a_secret_leaves_in_no_member_and_beside_nothing(
+    user: HookUser, command: str, response: dict[str, Any]
+) -> None:
+    printed = user.run(user.bash(command, "", tool_response=response))
+
+    assert SECRET not in printed
+    assert "[redacted:github-token]" in printed
+    assert output_of(printed).keys() == response.keys()
+
+
+PRIVATE = {"global": {"private": ["**.salary"]}}
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        {"stdout": "salary: 7351"},
+        {"stdout": "name|salary\nBob|7351\n"},
+        {"stdout": "ok", "stderr": "salary=7351"},
+        {"stdout": "salary=7351", "stderr": "warning"},
+        {"stdout": "ok", "structuredContent": {"salary": 7351}},
+    ],
+)
+def test_a_private_field_leaves_in_no_text_however_short(user: HookUser, response: dict[str, Any]) -> None:
+    other = user.home / "private"
+    other.mkdir(exist_ok=True)
+    (other / "response_config.json").write_text(json.dumps(PRIVATE))
+
+    printed = user.run(user.bash("psql -c x", "", tool_response=response, cwd=str(other)))
+
+    assert printed
+    assert "7351" not in printed
+
+
+@pytest.mark.parametrize("config", ['{"global":{"private":["**.sal', '{"global":{"private":5}}'])
+def test_with_a_config_that_protects_and_cannot_be_read_nothing_leaves(user: HookUser, config: str) -> None:
+    other = user.home / "mistake"
+    other.mkdir(exist_ok=True)
+    (other / "response_config.json").write_text(config)
+    response = {"stdout": f"TOKEN={SECRET}", "stderr": SECRET}
+
+    new = output_of(user.run(user.bash("env", "", tool_response=response, cwd=str(other))))
+
+    assert new == {"stdout": "[withheld: shaping's config has a mistake; `shaping check` says which]", "stderr": ""}
+
+
 def _transcript(user: HookUser, content: str, call: str = "toolu_1") -> None:
     block = {"type": "tool_result", "tool_use_id": call, "content": content}
     line = {"type": "user", "message": {"role": "user", "content": [block]}}
