@@ -21,6 +21,7 @@ from shaping.paths import FieldPlan, deep_path
 from shaping.paths.labels import or_unchanged
 from shaping.paths.rules import after, fits_key, rule
 from shaping.paths.selection import misses
+from shaping.paths.strings import HELD
 from shaping.redaction import KeyRests, redact, scrub
 from shaping.response import NOTHING, CallContext, Json, Omission, StepNotes, Warned, counted
 from shaping.values import open_carefully, plain_json, to_plain
@@ -454,12 +455,21 @@ class Pieces:
         # The last that name a private field, whose value may come later, and what came before this one.
         self._named: list[Any] = []
         self._before: list[Any] = []
+        self._indent: int | None = None  # of the last line that names one: deeper lines below it belong to it
 
     def clean(self, value: Any, plan: Plan) -> Any:
         """Take out of the next value what belongs to an earlier one: the rest of a private key, private values."""
         value = self._keys.clean(value) if plan.redact.values else value
         if plan.private is None or type(value) not in _PIECES:
             return value
+        if type(value) is str:
+            if not value.strip():
+                return value
+            indent = len(value) - len(value.lstrip(" \t-"))
+            if self._indent is not None and indent > self._indent and plan.private.withhold:
+                self._before = [value]
+                return HELD
+            self._indent = indent if plan.private.is_named_in(value) else None
         notes: list[Unreadable] = []
         kept = plan.private.apply(value, notes)
         together = plan.private.apply([*self._named, *self._before, value])[-1] if self._named else kept

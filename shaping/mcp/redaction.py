@@ -16,6 +16,7 @@ from shaping.cleaning.call import limit_value
 from shaping.mcp.parts import TEXT_MEMBERS, binary_members, is_text, read_data
 from shaping.parsers.json import write_json
 from shaping.paths import FieldPlan, compile_fields
+from shaping.paths.strings import HELD
 from shaping.redaction import KeyRests, redact, scrub
 from shaping.redaction.credentials import PRIVATE_KEY
 from shaping.redaction.redact import rules_for
@@ -234,11 +235,15 @@ class MessageRedaction:
     def log_line(self, server: str, line: str) -> str:
         """Clean a line of a log of what earlier ones began: a private key, or a text that is withheld."""
         before = self._begun.pop(server, [])
-        goes_on = before and line[:1].isspace()
+        goes_on = before and (line[:1].isspace() or not line)
         line = self.without_key_rest(line, self._keys[server])
         lines = [*before[:1], *before[1:][-_LOG_LINES:], line] if goes_on else [line]
-        clean = self.clean(lines)[-1]
-        if clean != line or (goes_on and not line.strip()):
+        private = self._private if self._shaper.mode == "on" else None
+        if goes_on and private is not None and private.is_named_in(before[0]):
+            clean = HELD if line.strip() else line
+        else:
+            clean = self.clean(lines)[-1]
+        if clean != line or (private is not None and private.is_named_in(line)) or (goes_on and not line.strip()):
             self._begun[server] = lines
         return clean
 

@@ -35,6 +35,7 @@ _ABOUT = re.compile(r".*type|kind|units?|currency|description|format|class|style
 _HEADING = re.compile(
     r"(?:.*(?:columns?|cols?|headers?|fields?)|t?head|schema|names|keys|labels|attributes|variables|metrics?)(?:names?|metadata|info)?"
 )
+_INDEX = re.compile(r"index|indices|multiindex")  # under these are names of rows
 # Keys that tell the place of a column and nothing else: in such objects, the names of columns are values.
 _POSITION = re.compile(r"[a-z]{1,2}|(?:c|col|column|field|f|cell|unnamed|empty)?\d*")
 _NAME_LIKE = re.compile(r"[^\W\d][\w .()/%#-]{0,60}")
@@ -203,7 +204,7 @@ class LabelledValues:
         heading = _fits(_HEADING, key)
         while type(item) is list and len(item) == 1 and type(item[0]) is list:
             item = item[0]
-        names = _names_of_columns(item) if heading else item
+        names = _names_of_columns(item) if heading or _fits(_INDEX, key) else item
         heading = heading and not (is_flat(names) and any(type(one) is str and one.isdigit() for one in names))
         columns = self._columns(names) if type(names) is list else frozenset()
         if heading and type(names) is list:
@@ -304,6 +305,8 @@ class LabelledValues:
                 behind = bool(asks) and self._is_name(item)
             if behind:
                 self._take_all(value, at + 1)
+                if value[at + 1] == "" and not _is_name_like(item):  # a heading, and a blank line below it
+                    self._take(value, range(at + 2, min(at + 3, len(value))))
 
     def _below(self, value: Any, headers: _OpenHeaders, depth: int, *, nested: bool = False) -> bool:
         """Take the cells of the private columns in every table below a value, and return whether there are any."""
@@ -362,6 +365,8 @@ def _names_of_columns(item: Any) -> Any:
         return names if len(names) > 1 else item
     if type(item) is dict and item and all(type(one) is int for one in item.values()):
         return sorted(item, key=lambda key: int(item[key]))
+    if type(item) is list and item and all(is_flat(one) and len(one) > 1 for one in item):  # names of several levels
+        return [{str(level): name for level, name in enumerate(one)} for one in item]
     return list(item.values()) if type(item) is dict and all(map(_texts, item.values())) else item
 
 

@@ -131,6 +131,26 @@ def test_lines_after_one_that_names_a_private_field_are_withheld(make_shaper: Ca
     assert [line.startswith((b'"[withheld', b'"[private')) for line in emitted] == [False, True, True, False]
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "pay:\n  hash:\n    kind: sha1\n\n    value: deadbeef\n    more: deadbeef\nlast: 1\n",
+        "hash:\n- deadbeef\n- deadbeef\nlast: 1\n",
+        '{\n "hash": {\n  "kind": "sha1",\n  "value": "deadbeef"\n },\nlast: 1\n',
+        "## Hash\n\ndeadbeef\n\nlast: 1\n",
+    ],
+)
+def test_a_block_below_a_private_name_leaves_in_no_line_of_a_stream(
+    make_shaper: Callable[..., Shaper], lines: str
+) -> None:
+    mine = make_shaper({"tool_overrides": {"printf": {"private": ["hash"]}}})
+    emitted: list[bytes] = []
+    argv = ["printf", lines]
+    stream_command(mine, plan_for(mine, argv, {}), invocation_of(argv, {}), emitted.append)
+    assert b"deadbeef" not in b"".join(emitted)
+    assert b"last: 1" in b"".join(emitted)
+
+
 KEY = [
     "-----BEGIN PRIVATE KEY-----",
     *(f"MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7{at:012d}" for at in range(9)),

@@ -79,6 +79,22 @@ CASES: dict[str, Any] = {
     "one entry": {"row": ["salary", str(HELD)]},
     "a row with its name first": [["field", "a", "b"], ["salary", HELD, HELD]],
     "lines of values": {"lines": ["who,salary", f"Bob,{HELD}"]},
+    "a heading and a blank line": ["# Bob", "", "## Salary", "", str(HELD)],
+    "columns of two levels": {
+        "columns": [["pay", "salary"], ["x", "age"]],
+        "index": [0, 1],
+        "data": [[HELD, 3], [HELD, 4]],
+    },
+    "columns of two levels, the name first": {
+        "columns": [["salary", "mean"], ["salary", "max"], ["age", "max"]],
+        "data": [[HELD, HELD, 3], [HELD, HELD, 4]],
+    },
+    "rows of two levels": {"name": None, "index": [["Bob", "salary"], ["Eve", "salary"]], "data": [HELD, HELD]},
+    "rows of two levels with several cells": {
+        "columns": [0, 1, 2],
+        "index": [["a", "who"], ["a", "salary"]],
+        "data": [["Bob", "Eve", "X"], [HELD, HELD, HELD]],
+    },
     "lines of values below private names alone": {"lines": ["salary,salary", f"{HELD},{HELD}"]},
     "an HTML table": f"<table><tr><th>who</th><th>salary</th></tr><tr><td>Bob</td><td>{HELD}</td></tr></table>",
     "an HTML table with sections": (

@@ -355,7 +355,8 @@ async def test_what_a_line_of_a_log_began_is_withheld_in_the_next_ones(
     await loading.get()
     body = [f"MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC{number:02}xYzAbCdEf12" for number in range(80)]
     key = ["-----BEGIN PRIVATE KEY-----", *body, "-----END PRIVATE KEY-----"]
-    for line in ("starting", "no such ssn:", f"   {PRIVATE}", f"   {PRIVATE}", "ready", *key, "  done"):
+    block = ("ssn:", "  kind: x", "", f"  value: {PRIVATE}", "'ssn': {", "  'x': 1,", f"  'y': {PRIVATE}", "}")
+    for line in ("starting", "no such ssn:", f"   {PRIVATE}", f"   {PRIVATE}", *block, "ready", *key, "  done"):
         loading.log("server", line.encode())
     loading.log("other", b"   fine")
     loading.close()
