@@ -88,7 +88,7 @@ def wrap(
     if not dry_run and not offline:
         tried = (lambda _: None) if no_test else _once(_why_it_fails)
         wrapping = replace(wrapping, asks_credentials=asks_credentials, why_it_fails=tried)
-    untried = [path for path in files if path != file and is_shared(path)]
+    untried = [path for path in files if path != file and (is_shared(path) or _is_found_here(path))]
 
     def rewrite(path: Path, text: str) -> Rewritten:
         # The commands of a file that came with a repository are not run because it was found there.
@@ -102,10 +102,16 @@ def wrap(
         return Answer({**_data(results), "text": text}, [text.removesuffix("\n")])
     results = [_wrap_file(path, rewrite) for path in files]
     for path in () if offline or no_test else untried:
-        _say(f"the servers of {path} were not tried, because the file is a repository's")
+        _say(f"the servers of {path} were not tried, because the file is a project's")
     failed = any(reason.startswith(FAILS) for result in results for _, reason in result.left)
     changed, empty = (any(result.changed for result in results), not any(result.left for result in results))
     return Answer(_data(results), exit_code=1 if (failed or empty) and not changed else 0)
+
+
+def _is_found_here(path: Path) -> bool:
+    """Return whether a file lies in the working directory: an archive that was unpacked there may have brought it."""
+    here, home = Path.cwd(), Path.home().resolve()
+    return here not in (home, *home.parents) and path.resolve().is_relative_to(here)
 
 
 def _why_it_fails(entry: Mapping[str, Any]) -> str | None:

@@ -493,3 +493,17 @@ def test_an_address_of_something_else_than_http_says_nothing() -> None:
         greeting.start()
         assert asks_credentials(f"http://127.0.0.1:{other.getsockname()[1]}/mcp") is False
         greeting.join(60)
+
+
+def test_no_command_of_a_file_that_was_found_in_the_working_directory_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, ran = tmp_path / "unpacked", tmp_path / "ran"
+    work.mkdir()
+    server = {"command": "sh", "args": ["-c", f"touch {ran}; cat"]}
+    (work / ".mcp.json").write_text(json.dumps({"mcpServers": {"x": server}}))
+    monkeypatch.chdir(work)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert "were not tried" in run("wrap", "--client", "claude-code", test=True).stderr
+    assert not ran.exists()
+    assert "proxy" in (work / ".mcp.json").read_text()
