@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
@@ -34,6 +36,7 @@ State: TypeAlias = "frozenset[Rest]"  # what is left to match of each configured
 _NAMING: Final = ("name", "key", "header", "Name", "Key")
 _NAMED: Final = ("value", "Value")
 _HEADERS: Final = ("columns", "headers", "header", "fields", "cols", "schema")
+_COMMANDS: Final = ("command-password", "curl-user")
 _KUBERNETES: Final = ("data", "stringData")
 # A name and its value may stand apart: as members of an object, or as a name and a list.
 _APART: Final = NAME_ENDS + r'"(?:,"|:\[")'
@@ -132,6 +135,7 @@ class _Walk:
         self.hits: list[tuple[str, Trail]] = []
         self._start: State = frozenset(rest for path in paths for rest in through_lists(_steps(path)))
         self._rules = rules
+        self._commands = rules.only({rule for rule in rules.rules if rule.name in _COMMANDS})
         self._names = names
         labels = private_names(self._start)
         self._labels = None if labels.all or not self._start else labels.is_label  # by the last name of each path
@@ -218,7 +222,8 @@ class _Walk:
             new[written] = inner
         return new if changed else value
 
-    def _array(self, value: list[Any] | tuple[Any, ...], trail: Trail, context: str, state: State) -> Any:
+    def _array(self, given: list[Any] | tuple[Any, ...], trail: Trail, context: str, state: State) -> Any:
+        value: Sequence[Any] = given
         if (
             self._names
             and len(value) > 1
@@ -227,12 +232,24 @@ class _Walk:
         ):
             secret = sensitive_columns(value[0])
             value = [value[0], *self._rows(value[1:], secret, trail, 1)] if secret else value
+        if self._commands.rules and len(value) > 1 and all(isinstance(word, str) for word in value):
+            value = self._words(value, trail)
         pair = value[0] if len(value) == 2 and isinstance(value[0], str) else ""
         new = [
             self.value(item, (trail, index), (pair if index else "") or context, _element(state, index, len(value)))
             for index, item in enumerate(value)
         ]
-        return new if any(map(_differs, new, value)) else value
+        return new if any(map(_differs, new, given)) else given
+
+    def _words(self, words: Sequence[str], trail: Trail) -> list[str]:
+        """Look at the words of a command, which tell only together where its password stands."""
+        new, starts = list(words), [0, *accumulate(len(word) + 1 for word in words)]
+        for span in reversed(secrets(" ".join(words), self._commands)):
+            at = bisect_right(starts, span.start) - 1
+            begin, end = span.start - starts[at], min(span.end - starts[at], len(words[at]))
+            new[at] = new[at][:begin] + mark(span.rule) + new[at][end:]
+            self._hit(span.rule, (trail, at))
+        return new
 
     def _rows(self, rows: Sequence[Any], secret: list[int], trail: Trail, first: int = 0) -> list[Any]:
         """Mask the cells below the header of a secret, and look at the others."""

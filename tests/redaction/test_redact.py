@@ -469,3 +469,24 @@ def test_no_sequence_for_a_terminal_and_no_break_hides_a_token(between: str) -> 
     said = f"log {TOKEN[:12]}{between}{TOKEN[12:]} x"
     for form in ("alone", "in a list", "deep", "in prose", "as a key", "assigned"):
         assert TOKEN[14:] not in str(redact(FORMS[form](said))[0])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["curl", "-u", "admin:{}", "https://x.example.com/"],
+        ["sshpass", "-p", "{}", "ssh", "root@h"],
+        ["mysql", "-uroot", "-p{}", "db"],
+        ["snowsql", "--password", "{}"],
+        ["wget", "--password={}", "http://x.example.com"],
+        ["--token={}"],
+    ],
+)
+def test_a_password_among_the_words_of_a_command_is_found(words: list[str]) -> None:
+    secret = "Zx9kQ2mL7vR4tB8nYw45"
+    words = [word.format(secret) for word in words]
+    texts = [" ".join(["run", *words]), f"Command '{words}' returned non-zero exit status 1.", json.dumps(words)]
+    for value in (words, {"args": words}, [words, ["ls", "-l"]], *texts):
+        clean, hits = redact(value, values=True)
+        assert secret not in str(clean)
+        assert len(hits) == 1
