@@ -5,6 +5,7 @@ The project's bar is a thousand of them: `SHAPING_STORM=1000 pytest` runs them a
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -129,15 +130,15 @@ def generated(schema: Any, dice: random.Random, depth: int = 0) -> Any:
             return dice.choice(["x", "a b", "ü/ö", "%2F", "{id}", "0"])
 
 
-def answer(schema: Any, dice: random.Random) -> Response:
+def answer(schema: Any, dice: random.Random, turn: int) -> Response:
     """Answer as servers do: mostly right, sometimes not."""
-    match dice.randrange(10):
+    match turn % 10:
         case 0:
             return JSONResponse({"message": "no such order"}, 404)
         case 1:
             return JSONResponse({}, 429, headers={"Retry-After": "1"})
         case 2:
-            return PlainTextResponse("<html>", dice.choice([500, 502, 200]))
+            return PlainTextResponse("<html>", [500, 502, 200][turn // 10 % 3])
         case 3:
             return Response(b"{broken", media_type="application/json")
         case 4:
@@ -150,6 +151,7 @@ def answer(schema: Any, dice: random.Random) -> Response:
 def running(dice: random.Random) -> Iterator[str]:
     """Serve every path of the document."""
     routes = []
+    turns = itertools.count()  # every kind of answer has its turn, in whatever order the calls arrive
     for path, item in DOCUMENT["paths"].items():
         for method, operation in item.items():
             if method != "parameters":
@@ -158,7 +160,7 @@ def running(dice: random.Random) -> Iterator[str]:
 
                 async def serve(request: Request, schema: Any = schema) -> Response:
                     await request.body()
-                    return answer(schema, dice) if schema else Response(status_code=204)
+                    return answer(schema, dice, next(turns)) if schema else Response(status_code=204)
 
                 routes.append(Route(path, serve, methods=[method.upper()]))
     with socket.socket() as bound:
