@@ -202,7 +202,7 @@ class HookService:
             name: without_private_and_secrets(value, plan) if is_on else value for name, value in result.beside.items()
         }
         text = self._text_or_clean(shaper, plan, result)
-        shown = text if is_on and _is_better(text, result, plan) else result.text
+        shown = text if is_on else result.text
         kept = shown != result.text and plan.private is None
         about = {
             "client": client,
@@ -218,13 +218,22 @@ class HookService:
         return result.replaced(shown, beside) if (shown, beside) != (result.text, result.beside) else None
 
     def _text_or_clean(self, shaper: Shaper, plan: Plan, result: HookedResult) -> str:
-        """Return the text that the model should read; where it is not to be shaped or that fails, the tool's own."""
-        if not result.stays:
-            try:
-                return self._text(shaper, plan, result)
-            except Exception:
-                logger.warning("a result of %s was not shaped", plan.tool, exc_info=True)
-        return str(without_private_and_secrets(result.text, plan))
+        """Return the shaped text where it is cheaper than the tool's own, or that one may not be shown; else that one.
+
+        A fault in shaping leaves the tool's own without secrets and private fields; one in taking these out is raised.
+        """
+        clean = str(without_private_and_secrets(result.text, plan))
+        if result.stays:
+            return clean
+        try:
+            text = self._text(shaper, plan, result)
+            if not plan.enabled or clean != result.text:
+                return text
+            count = counter(plan.tokenizer).exact
+            return text if costs_at_most(result.cut(text), result.cut(result.text), count) else clean
+        except Exception:
+            logger.warning("a result of %s was not shaped", plan.tool, exc_info=True)
+            return clean
 
     def _text(self, shaper: Shaper, plan: Plan, result: HookedResult) -> str:
         """Return the text that the model should read of a result."""
@@ -286,16 +295,6 @@ def _whole(file: Path | None) -> str | None:
 
 def _limited(plan: Plan, tokens: int) -> Plan:
     return replace(plan, max_tokens=max(1, tokens if plan.max_tokens is None else min(tokens, plan.max_tokens)))
-
-
-def _is_better(text: str, result: HookedResult, plan: Plan) -> bool:
-    """Return whether a text is cheaper than the tool's own, or that one may not be shown."""
-    if text == result.text:
-        return False
-    if result.stays or not plan.enabled:
-        return True
-    is_cheaper = costs_at_most(result.cut(text), result.cut(result.text), counter(plan.tokenizer).exact)
-    return is_cheaper or without_private_and_secrets(result.text, plan) != result.text
 
 
 def _program() -> str:
