@@ -21,7 +21,7 @@ from shaping.settings import jsonc
 from shaping.settings.files import cache_directory, refuse_links, replace_file
 
 RELAY: Final = Path(__file__).with_name("relay.py")
-_TIMEOUT_SECONDS: Final = 5  # a client's own limit for a hook; the relay gives up long before
+_TIMEOUT_SECONDS: Final = 10  # a client's own limit for a hook; the relay gives up long before
 _CLAUDE_TOOLS: Final = "Bash|Grep|WebFetch"
 
 

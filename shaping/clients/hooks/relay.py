@@ -1,7 +1,8 @@
 """The program that a client runs for each tool result: it asks the resident process and prints the answer.
 
-It is started for every call, so it imports only what costs nothing, and nothing of this package. Whatever goes wrong,
-it prints nothing and exits with 0: the client then shows the tool's own result.
+It is started for every call, so it imports only what costs nothing, and nothing of this package. Without a resident
+process, and for what it cannot read, it prints nothing and exits with 0: the client then shows the tool's own result. A
+result that the resident process has and does not answer for is withheld: nobody has looked for secrets in it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import time
 
 CONNECT_FAILED = (FileNotFoundError, ConnectionRefusedError, NotADirectoryError)
 _RESIDENT = "shaping.clients.hooks.resident"
-SECONDS = 1.0  # after which the client gets the tool's own result
+SECONDS = 4.0  # after which the result is withheld; the client itself would then show it as it is
+_WITHHELD = "[withheld: shaping did not answer in time, and secrets could not be taken out; try it again]"
+_UNSHAPED = ("off", "observe", "0", "false", "no")  # values of SHAPING by which results stay as they are
 
 
 def main() -> None:
@@ -30,6 +33,9 @@ def main() -> None:
     except CONNECT_FAILED:
         # Nobody waits for a process to start: this result stays as it is, the next one is shaped.
         _start([*program, "hook", "serve"] if program else [sys.executable, "-m", _RESIDENT, directory])
+    except (TimeoutError, BlockingIOError, ConnectionError):  # it is too busy, or ended in the middle
+        if os.environ.get("SHAPING", "").strip().lower() not in _UNSHAPED:
+            os.write(1, _withheld(client, given))
 
 
 def _read() -> bytes:
@@ -53,6 +59,25 @@ def _ask(client: str, directory: str, given: bytes) -> bytes:
         parts.append(part)
         connection.settimeout(max(0.001, deadline - time.monotonic()))
     return b"".join(parts)
+
+
+def _withheld(client: str, given: bytes) -> bytes:
+    """Return what replaces a result that nobody has looked at, in the client's own form."""
+    import json  # noqa: PLC0415 (only where a result is withheld)
+
+    payload = json.loads(given)
+    if client == "copilot-cli":
+        return json.dumps({"modifiedResult": {**payload["toolResult"], "textResultForLlm": _WITHHELD}}).encode()
+    if payload["hook_event_name"] != "PostToolUse":
+        return b""
+    # Numbers and flags stay, because the client wants each member of the type that it has.
+    new = {
+        name: type(value)() if isinstance(value, str | list | dict) else value
+        for name, value in payload["tool_response"].items()
+    }
+    new[next(name for name in ("stdout", "content", "result") if name in new)] = _WITHHELD
+    answer = {"hookEventName": "PostToolUse", "updatedToolOutput": new}
+    return json.dumps({"hookSpecificOutput": answer}).encode()
 
 
 def _own_directory() -> str:

@@ -46,23 +46,23 @@ class HookUser:
     def directory(self) -> Path:
         return socket_directory(self.env)
 
-    def run(self, payload: Any, client: str = "claude-code", **env: str) -> str:
+    def run(self, payload: Any, client: str = "claude-code", *, seconds: float = SECONDS, **env: str) -> str:
         """Run the hook's own command line with a payload, and return what it printed; it never fails."""
         given = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-        command = [self._patient(word) for word in shlex.split(hook_command(client, self.env))]
+        command = [self._waiting(word, seconds) for word in shlex.split(hook_command(client, self.env))]
         done = subprocess.run(command, input=given, env=self.env | env, capture_output=True, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
         return done.stdout.decode()
 
-    def _patient(self, word: str) -> str:
-        """Put a copy of the hook's program in its place that waits longer: nothing depends on how soon."""
+    def _waiting(self, word: str, seconds: float) -> str:
+        """Put a copy of the hook's program in its place that waits otherwise: nothing depends on how soon."""
         if word != str(RELAY):
             return word
-        copy = self.home / "relay.py"
+        copy = self.home / f"relay-{seconds}.py"
         if not copy.exists():
             text = RELAY.read_text()
-            assert "SECONDS = 1.0 " in text
-            copy.write_text(text.replace("SECONDS = 1.0 ", f"SECONDS = {SECONDS} "))
+            assert "SECONDS = 4.0 " in text
+            copy.write_text(text.replace("SECONDS = 4.0 ", f"SECONDS = {seconds} "))
         return str(copy)
 
     def shaping(self, *words: str) -> str:

@@ -279,17 +279,31 @@ def test_the_first_call_starts_the_resident_process_and_does_not_wait_for_it(use
     os.kill(_status(other)["pid"], signal.SIGTERM)
 
 
-def test_a_resident_process_that_is_silent_costs_a_second_and_no_answer(user: HookUser, tmp_path: Path) -> None:
+def test_a_result_that_the_resident_process_does_not_answer_for_is_withheld(user: HookUser, tmp_path: Path) -> None:
     other = HookUser(user.home, user.work, {**user.env, "XDG_CACHE_HOME": str(tmp_path)})
     other.directory.mkdir(parents=True)
+    payload = user.bash("gh api /x", ROWS)
     here = os.open(".", os.O_RDONLY)
     with socket.socket(socket.AF_UNIX) as silent:
         os.chdir(other.directory)
         silent.bind("socket")
         os.fchdir(here)
         silent.listen()
-        assert other.run(user.bash("gh api /x", ROWS)) == ""
+
+        shown = output_of(other.run(payload, seconds=0.1))
+        copilot = {
+            "toolName": "bash",
+            "toolArgs": {},
+            "toolResult": {"resultType": "success", "textResultForLlm": ROWS},
+        }
+        told = json.loads(other.run(copilot, "copilot-cli", seconds=0.1))["modifiedResult"]
+
+        assert other.run({**payload, "hook_event_name": "SessionStart"}, seconds=0.1) == ""
+        assert other.run(payload, seconds=0.1, SHAPING="off") == ""
     os.close(here)
+    assert shown == {**payload["tool_response"], "stdout": told["textResultForLlm"]}
+    assert told["textResultForLlm"].startswith("[withheld: shaping did not answer in time")
+    assert told["resultType"] == "success"
 
 
 def test_an_idle_resident_process_ends_and_leaves_no_socket(user: HookUser, tmp_path: Path) -> None:
