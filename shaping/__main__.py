@@ -118,7 +118,7 @@ def _is_usable(values: dict[str, str]) -> bool:
 
 
 def _proxy(values: dict[str, str], expand: bool, command: list[str]) -> NoReturn:
-    from shaping.proxy.spawn import spawn_early  # noqa: PLC0415 (nothing else is imported before it)
+    from shaping.proxy import spawn_early  # noqa: PLC0415 (nothing else is imported before it)
 
     process = spawn_early(command)
     from shaping.proxy.serving import relay_command  # noqa: PLC0415 (loaded while the server starts)

@@ -14,10 +14,10 @@ import pytest
 
 from shaping import shape
 from shaping.commands.program import run_program
-from shaping.proxy.child import command_server
 from shaping.proxy.messages import Message
 from shaping.proxy.relay import Relay
 from shaping.proxy.serving import Loading, Options
+from shaping.proxy.upstream import command_server
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "shaping"

@@ -18,7 +18,6 @@ import typer
 from shaping.cli.output import CONFIG, free_address, need_posix, page_address, stopped
 from shaping.clients.wrap import HEADER_VARIABLE, has_credentials, server_entries, unwrap, wants_sign_in
 from shaping.errors import make_error
-from shaping.proxy.child import command_server
 from shaping.proxy.serving import Loading, Options, UnknownProfileError, run_relay, run_stdio
 from shaping.proxy.upstream import (
     START_SECONDS,
@@ -27,6 +26,7 @@ from shaping.proxy.upstream import (
     ServerUnavailableError,
     Upstream,
     UpstreamTransport,
+    command_server,
 )
 from shaping.settings.jsonc import JsoncError
 

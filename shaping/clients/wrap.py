@@ -17,11 +17,10 @@ import orjson
 import tomlkit
 from tomlkit.items import InlineTable, Table
 
-from shaping.proxy.child import command_server
 from shaping.proxy.messages import METHOD_NOT_FOUND
 from shaping.proxy.outage import told
 from shaping.proxy.router import Requester, RequestError, connected
-from shaping.proxy.upstream import ServerUnavailableError
+from shaping.proxy.upstream import ServerUnavailableError, command_server
 from shaping.settings import jsonc
 
 if TYPE_CHECKING:

@@ -1,13 +1,19 @@
-"""JSON-RPC messages as lines of bytes: read once, and written anew only where something in them changed."""
+"""JSON-RPC messages as lines over pipes: read once, and written anew only where something in them changed."""
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
-from collections.abc import Mapping
+import stat
+import threading
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import orjson
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
 
 PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
@@ -197,3 +203,106 @@ def error(request_id: Any, code: int, message: str, data: Any = None) -> Message
     if data is not None:
         body["data"] = data
     return write({"jsonrpc": "2.0", "id": request_id, "error": body})
+
+
+# Bytes that nobody has taken yet; beyond twice that the writer at the other end has to wait.
+_MOST_WAITING = 4 * 1024 * 1024
+
+
+class PipeReader(asyncio.StreamReader):
+    """The lines that come out of a pipe."""
+
+    transport: asyncio.BaseTransport | None = None
+
+    def __init__(self) -> None:
+        super().__init__(limit=_MOST_WAITING)
+        self.ended = asyncio.Event()
+
+    def feed_eof(self) -> None:
+        """Note the end, which comes before the last lines are taken."""
+        super().feed_eof()
+        self.ended.set()
+
+    def close(self) -> None:
+        """Read no more."""
+        if self.transport is not None:
+            self.transport.close()
+        self.feed_eof()
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """Yield each line without its line break, until the pipe is closed; the last may have none."""
+        parts: list[bytes] = []  # of a line whose end has not come yet
+        while data := await self.read(_MOST_WAITING):
+            first, *rest = data.split(b"\n")
+            parts.append(first)
+            for part in rest:
+                if line := b"".join(parts):
+                    yield line
+                parts = [part]
+        if line := b"".join(parts):
+            yield line
+
+
+class PipeWriter:
+    """A pipe that lines are written to, or a file, for which nobody has to wait."""
+
+    def __init__(self, writer: asyncio.StreamWriter | BinaryIO) -> None:
+        self._writer = writer
+
+    async def send(self, line: bytes) -> None:
+        """Write a line and wait while the reader is slow; raise OSError where nobody reads any more."""
+        self._writer.write(line + b"\n")
+        if isinstance(self._writer, asyncio.StreamWriter):
+            await self._writer.drain()
+        else:
+            self._writer.flush()
+
+    def close(self) -> None:
+        """Close the pipe after what was written."""
+        self._writer.close()
+
+
+async def open_reader(file: Any) -> PipeReader:
+    """Read the lines of a pipe."""
+    reader = PipeReader()
+    loop = asyncio.get_running_loop()
+    reader.transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), file)
+    return reader
+
+
+async def open_writer(file: Any) -> PipeWriter:
+    """Write lines to a pipe, or to a file that takes them at once."""
+    if not _is_pipe(file.fileno()):
+        return PipeWriter(file)
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, file)
+    return PipeWriter(asyncio.StreamWriter(transport, protocol, None, loop))
+
+
+def claim_standard_streams() -> tuple[Any, Any]:
+    """Reserve standard input and output for messages, so that a stray print does not land between two of them."""
+    given, taken = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    source = given if _is_pipe(given) else _pumped(given)
+    return os.fdopen(source, "rb", 0), os.fdopen(taken, "wb")
+
+
+def _is_pipe(number: int) -> bool:
+    """Return whether a descriptor can be waited for; a file or the null device cannot."""
+    mode = os.fstat(number).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+def _pumped(file: int) -> int:
+    source, target = os.pipe()
+    threading.Thread(target=_copy, args=(file, target), daemon=True).start()
+    return source
+
+
+def _copy(source: int, target: int) -> None:
+    with os.fdopen(source, "rb", 0) as given, os.fdopen(target, "wb", 0) as taken:
+        while data := given.read(65536):
+            taken.write(data)

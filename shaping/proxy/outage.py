@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from shaping.proxy.messages import without_secrets
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shaping.errors import ErrorDetail
-    from shaping.proxy.child import Child
+    from shaping.proxy.upstream import Child
 
 _RUN_IT = "Run its command by itself in a terminal and mend what it says."
 _FIND_IT = "Install it, or give its whole path: a client started from a desktop has another PATH than your shell."
@@ -33,10 +33,9 @@ def told(detail: ErrorDetail) -> str:
     return f"{detail.message}\n{detail.hint}" if detail.has_own_hint else detail.message
 
 
-def of_start(name: str, transport: object, problem: OSError) -> ErrorDetail:
-    """Describe a server that could not be started or reached."""
+def of_start(name: str, child: Child | None, problem: OSError) -> ErrorDetail:
+    """Describe a server that could not be started or, where it is no child process, not be reached."""
     begin = f"the server {name!r} could not be started: "
-    child = _child(transport)
     if child is None:
         return _error("UNAVAILABLE", f"the server {name!r} cannot be reached: {problem}", hint=_START_IT)
     program = child.command[0]
@@ -49,9 +48,8 @@ def of_start(name: str, transport: object, problem: OSError) -> ErrorDetail:
     return _error("UNAVAILABLE", f"{begin}{problem}")
 
 
-def of_end(name: str, transport: object, *, answered: bool) -> ErrorDetail:
+def of_end(name: str, child: Child | None, *, answered: bool) -> ErrorDetail:
     """Describe a connection that has ended; `answered` says whether it ever brought a message."""
-    child = _child(transport)
     if child is None:
         return _error("UNAVAILABLE", f"the server {name!r} closed the connection", hint=_START_IT)
     code, lines = child.exit_code, _last_lines(child)
@@ -63,9 +61,8 @@ def of_end(name: str, transport: object, *, answered: bool) -> ErrorDetail:
     return _error("UNAVAILABLE", message, hint=_RUN_IT)
 
 
-def of_silence(name: str, transport: object, seconds: float) -> ErrorDetail:
+def of_silence(name: str, child: Child | None, seconds: float) -> ErrorDetail:
     """Describe a server that has not answered in the time that it was given."""
-    child = _child(transport)
     lines = [] if child is None else _last_lines(child)
     printed = ", and printed:" if lines else ""
     message = f"the server {name!r} did not answer within {seconds:.0f} s{printed}{_listed(lines)}"
@@ -128,11 +125,6 @@ def _error(code: str, message: str, **fields: Any) -> ErrorDetail:
     from shaping.errors import make_error  # noqa: PLC0415 (only where a server fails: costs 150 ms)
 
     return make_error(code, message, **fields)
-
-
-def _child(transport: object) -> Child | None:
-    """Return a transport that is a child process: no other has a command."""
-    return cast("Child", transport) if hasattr(transport, "command") else None
 
 
 def _last_lines(child: Child) -> list[str]:

@@ -131,11 +131,8 @@ class Router:
     def __init__(self, upstreams: Sequence[Upstream]) -> None:
         self.name = "shaping"
         self.upstreams = list(upstreams)
-        self._servers = [
-            Requester(upstream, partial(self.received_from, number), self._fail, self._warn)
-            for number, upstream in enumerate(upstreams)
-        ]
-        self._receiver: Receiver | None = None
+        self._receiver: Receiver
+        self._servers: list[Requester] = []
         self._initialized: Message | None = None
         self._ready: set[int] = set()
         self._names: dict[str, dict[str, tuple[int, str]]] = {}  # by list: the server and its own name of each entry
@@ -147,6 +144,10 @@ class Router:
     def attach(self, receiver: Receiver) -> None:
         """Set who receives what comes from the servers."""
         self._receiver = receiver
+        self._servers = [
+            Requester(upstream, partial(self.received_from, number), receiver.failed, receiver.warn)
+            for number, upstream in enumerate(self.upstreams)
+        ]
 
     def server_of(self, tool: str) -> str:
         """Return the name of the server that has a tool, or a resource by its URI; our own where none does."""
@@ -202,21 +203,7 @@ class Router:
             self._names.pop("tools/list", None)
         elif message.method == "notifications/prompts/list_changed":
             self._names.pop("prompts/list", None)
-        await self._pass_on(message)
-
-    async def _fail(self, request: Message, detail: ErrorDetail) -> None:
-        """Handle a request that one server will not answer."""
-        if self._receiver is not None:
-            await self._receiver.failed(request, detail)
-
-    def _warn(self, text: str) -> None:
-        """Log a text that may quote a server."""
-        if self._receiver is not None:
-            self._receiver.warn(text)
-
-    async def _pass_on(self, message: Message) -> None:
-        if self._receiver is not None:
-            await self._receiver.received(message)
+        await self._receiver.received(message)
 
     async def _serve(self, message: Message) -> None:
         try:
@@ -224,10 +211,10 @@ class Router:
         except RequestError as problem:
             reply = write({"jsonrpc": "2.0", "id": message.id, "error": problem.error})
         except ServerUnavailableError as problem:
-            await self._fail(message, problem.detail)
+            await self._receiver.failed(message, problem.detail)
             return
         if reply is not None:
-            await self._pass_on(reply)
+            await self._receiver.received(reply)
 
     async def _reply(self, message: Message) -> Message | None:
         """Answer a request, or pass it on to a server that will."""
@@ -283,7 +270,7 @@ class Router:
         for capability in _ANNOUNCED:
             if capability in (result.get("capabilities") or {}):
                 changed = {"jsonrpc": "2.0", "method": f"notifications/{capability}/list_changed"}
-                await self._pass_on(write(changed))
+                await self._receiver.received(write(changed))
 
     async def _list(self, method: str) -> list[dict[str, Any]]:
         found = await asyncio.gather(*(self._entries(number, method) for number in range(len(self._servers))))
@@ -308,7 +295,7 @@ class Router:
             entries = [entry async for entry in self._servers[number].pages(method, _LISTS[method])]
         except (ServerUnavailableError, RequestError) as problem:
             if isinstance(problem, RequestError) and not _is_unknown(problem):
-                self._warn(f"the server {upstream.name!r} is left out: {problem}")
+                self._receiver.warn(f"the server {upstream.name!r} is left out: {problem}")
             return problem
         if number not in self._ready:
             await self._admit(number, {"capabilities": {_LISTS[method]: {}}})

@@ -15,10 +15,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from shaping.proxy.child import PipeReader, claim_standard_streams, command_server, open_reader, open_writer
-from shaping.proxy.messages import Message, UnusableConfigError, without_secrets
+from shaping.proxy import signal_group
+from shaping.proxy.messages import (
+    Message,
+    PipeReader,
+    UnusableConfigError,
+    claim_standard_streams,
+    open_reader,
+    open_writer,
+    without_secrets,
+)
 from shaping.proxy.relay import Relay
-from shaping.proxy.spawn import signal_group
+from shaping.proxy.upstream import Upstream, command_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -27,7 +35,6 @@ if TYPE_CHECKING:
     from shaping.ledger import Ledger
     from shaping.mcp.shaper import MCPShaper
     from shaping.proxy.router import Router
-    from shaping.proxy.upstream import Upstream
 
 logger = logging.getLogger("shaping")
 

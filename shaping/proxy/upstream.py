@@ -1,18 +1,33 @@
-"""One upstream server of one client: connected when first needed, and again with a backoff after it was lost."""
+"""One upstream server of one client, a child process or remote, connected again with a backoff after it was lost."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import logging
+import os
+import signal
 import time
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from shaping.proxy import outage
-from shaping.proxy.messages import Message, from_server, unreadable_answer_id, write
+from shaping.proxy import outage, signal_group, spawn
+from shaping.proxy.messages import (
+    Message,
+    PipeReader,
+    PipeWriter,
+    from_server,
+    open_reader,
+    open_writer,
+    unreadable_answer_id,
+    write,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from subprocess import Popen
 
     from shaping.errors import ErrorDetail
 
@@ -118,7 +133,7 @@ class Upstream:
         self.reached = False
         self.failure: ErrorDetail | None = None
         self._connect = connect
-        self._receiver: Receiver | None = None
+        self._receiver: Receiver
         self._transport: UpstreamTransport | None = None
         self._backoff = Backoff()
         self._initialize: Message | None = None
@@ -190,13 +205,13 @@ class Upstream:
         if self._greeting is not None and request_id == _greeting_id(self._initialize):
             if not self._greeting.done():
                 self._greeting.set_exception(ServerUnavailableError(detail))
-        elif request is not None and self._receiver is not None:
+        elif request is not None:
             await self._receiver.failed(request, detail)
 
     async def lost(self, transport: UpstreamTransport) -> None:
         """Handle the end of the connection."""
         if transport is self._transport and not self._closed:
-            await self._fail(outage.of_end(self.name, transport, answered=self._answered))
+            await self._fail(outage.of_end(self.name, _child(transport), answered=self._answered))
 
     def expired(self, transport: UpstreamTransport, message: Message) -> None:
         """Send a message again over a new connection: the server has forgotten the session of this one."""
@@ -244,8 +259,7 @@ class Upstream:
                 self._backoff.reset()
             elif request is not None:
                 self._own_name = _server_name(message) or self._own_name
-        if self._receiver is not None:
-            await self._receiver.received(message)
+        await self._receiver.received(message)
 
     async def _pass_on(self, message: Message) -> None:
         transport = self._transport
@@ -268,7 +282,7 @@ class Upstream:
                 await self._greet(self._initialize)
         except ServerUnavailableError as problem:
             self._drop_transport()
-            if message.is_request and self._receiver is not None:
+            if message.is_request:
                 await self._receiver.failed(message, problem.detail)
             return False
         return True
@@ -278,15 +292,14 @@ class Upstream:
         if pause > 0:
             raise ServerUnavailableError(outage.left_alone(self.name, self.failure, pause))
         self._answered = False
+        transport = self._connect()
         try:
-            transport = self._connect()
             await transport.open(self)
-        except ServerUnavailableError as problem:
-            self._backoff.count()
-            self._note(problem.detail)
-            raise
-        except OSError as problem:
-            detail = outage.of_start(self.name, transport, problem)
+        except (ServerUnavailableError, OSError) as problem:
+            if isinstance(problem, OSError):
+                detail = outage.of_start(self.name, _child(transport), problem)
+            else:
+                detail = problem.detail
             self._backoff.count()
             self._note(detail)
             raise ServerUnavailableError(detail) from problem
@@ -301,7 +314,7 @@ class Upstream:
             async with asyncio.timeout(self.start_seconds):  # it may have said something, and not answer this
                 answer = await self._greeting
         except TimeoutError:
-            detail = outage.of_silence(self.name, transport, self.start_seconds)
+            detail = outage.of_silence(self.name, _child(transport), self.start_seconds)
             await self._fail(detail)
             raise ServerUnavailableError(detail) from None
         finally:
@@ -317,7 +330,7 @@ class Upstream:
     async def _give_up(self) -> None:
         """End a server that has not answered anything in the time that it was given."""
         if self._transport is not None:
-            await self._fail(outage.of_silence(self.name, self._transport, self.start_seconds))
+            await self._fail(outage.of_silence(self.name, _child(self._transport), self.start_seconds))
 
     async def _fail(self, detail: ErrorDetail) -> None:
         """Close the connection, and fail every request that waits for it."""
@@ -331,7 +344,7 @@ class Upstream:
         if self._greeting is not None and not self._greeting.done():
             self._greeting.set_exception(ServerUnavailableError(told))
         for request in unanswered.values():
-            if self._receiver is not None and request.id != _greeting_id(self._initialize):
+            if request.id != _greeting_id(self._initialize):
                 await self._receiver.failed(request, told)
 
     def _note(self, detail: ErrorDetail) -> None:
@@ -340,15 +353,16 @@ class Upstream:
         line = outage.told(detail).replace(":\n  ", ": ").replace("\n  ", " | ").replace("\n", ". ")
         if line != self._logged:
             self._logged = line
-            if self._receiver is not None:
-                self._receiver.warn(line)
-            else:
-                logger.warning("%s", line)
+            self._receiver.warn(line)
 
     def _stop_clock(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+
+def _child(transport: UpstreamTransport | None) -> Child | None:
+    return transport if isinstance(transport, Child) else None
 
 
 def _greeting_id(initialize: Message | None) -> str:
@@ -363,3 +377,149 @@ def _server_name(message: Message) -> str | None:
     info = result.get("serverInfo") or (meta.get(_SERVER_INFO) if isinstance(meta, dict) else None)
     name = info.get("name") if isinstance(info, dict) else None
     return name if isinstance(name, str) else None
+
+
+# Closing its input asks a server to leave; clients give us two seconds for the whole way to its end.
+_LEAVE_SECONDS = 0.7
+_TERMINATE_SECONDS = 0.5
+# The exit code of a child whose output has ended is a moment away, and on a busy machine a long one.
+_EXIT_CODE_SECONDS = 5.0
+_LAST_WORDS_SECONDS = 2.0  # only where a descendant holds its log open, or on a machine as busy
+_POLL_SECONDS = 0.02
+_LAST_LINES = 5
+
+
+@dataclass(slots=True)
+class Child:
+    """The transport to a child process; it survives chatter on the child's output and knows how the child ended."""
+
+    command: Sequence[str]
+    name: str
+    log: Log
+    env: Mapping[str, str] | None = None
+    cwd: str | None = None
+    process: Popen[bytes] | None = None
+    exit_code: int | None = None
+    last_lines: deque[bytes] = field(default_factory=lambda: deque(maxlen=_LAST_LINES))
+    _writer: PipeWriter | None = None
+    _readers: list[PipeReader] = field(default_factory=list)
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    async def open(self, upstream: Upstream) -> None:
+        """Start the process and read what it writes; raise OSError where it cannot be started."""
+        process = self.process = self.process or spawn(self.command, self.env, self.cwd)
+        out, err = await open_reader(process.stdout), await open_reader(process.stderr)
+        self._readers = [out, err]
+        self._writer = await open_writer(process.stdin)
+        self._tasks = [
+            asyncio.create_task(self._read(out, upstream)),
+            asyncio.create_task(self._read_log(err)),
+            asyncio.create_task(self._watch(process, out)),
+        ]
+
+    async def send(self, message: Message) -> None:
+        """Write a message; one to a child that is gone is lost, and the end of its output tells so."""
+        if self._writer is not None:
+            with contextlib.suppress(OSError, RuntimeError):
+                await self._writer.send(message.line)
+
+    async def close(self) -> None:
+        """Ask the child to leave, and make it and its process group leave."""
+        if self.process is None:
+            return
+        if self._writer is not None:
+            self._writer.close()
+        for number, seconds in ((signal.SIGTERM, _LEAVE_SECONDS), (signal.SIGKILL, _TERMINATE_SECONDS)):
+            if await self._has_ended(seconds):
+                break
+            signal_group(self.process.pid, number)
+        await self._has_ended(_TERMINATE_SECONDS)
+        # Descendants that outlive their parent would hold our pipes, and so us, open.
+        signal_group(self.process.pid, signal.SIGKILL)
+        for reader in self._readers:
+            reader.close()
+        for task in self._tasks:
+            if task is not asyncio.current_task():
+                task.cancel()
+
+    def note(self, line: bytes) -> None:
+        """Log a line that is no message."""
+        if line.strip():
+            self.last_lines.append(line)
+            self.log(self.name, line)
+
+    async def _read(self, reader: PipeReader, upstream: Upstream) -> None:
+        async for line in reader.lines():
+            if not await upstream.received_line(line):
+                # Some servers print to the stream that carries the protocol; that is log, not a broken connection.
+                self.note(line)
+        if await self._has_ended(_EXIT_CODE_SECONDS):
+            # Its last words on the other stream say why.
+            await asyncio.wait({self._tasks[1]}, timeout=_LAST_WORDS_SECONDS)
+        await upstream.lost(self)
+
+    async def _read_log(self, reader: PipeReader) -> None:
+        async for line in reader.lines():
+            self.note(line)
+
+    async def _watch(self, process: Popen[bytes], out: PipeReader) -> None:
+        """Notice an end that leaves the pipes open: a descendant may hold them and will never answer."""
+        await _exited(process)
+        # What it wrote before it ended is still read.
+        await asyncio.sleep(_LEAVE_SECONDS)
+        out.close()
+
+    async def _has_ended(self, seconds: float) -> bool:
+        assert self.process is not None  # noqa: S101 (nothing waits for a process before it is started)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await _exited(self.process)
+        self.exit_code = self.process.poll()
+        return self.exit_code is not None
+
+
+def command_server(
+    command: Sequence[str],
+    name: str | None = None,
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: str | None = None,
+    seconds: float | None = None,
+    process: Popen[bytes] | None = None,
+) -> ServerFactory:
+    """Make the upstream server that is started as a child process; the first may have been started already."""
+    own_name = name or PurePath(command[0]).stem
+    started = [process] if process is not None else []
+
+    def make(log: Log) -> Upstream:
+        def connect() -> Child:
+            return Child(command, own_name, log, env, cwd, started.pop() if started else None)
+
+        return Upstream(own_name, connect, seconds or START_SECONDS, named=name is not None)
+
+    return make
+
+
+async def _exited(process: Popen[bytes]) -> None:
+    """Wait for the process alone, whoever holds its pipes."""
+    handle = _handle(process)
+    if handle is None:
+        while process.poll() is None:  # noqa: ASYNC110 (nothing tells of it on this system)
+            await asyncio.sleep(_POLL_SECONDS)
+        return
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(handle, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        loop.remove_reader(handle)
+        os.close(handle)
+
+
+def _handle(process: Popen[bytes]) -> int | None:
+    if process.poll() is not None:
+        return None
+    try:
+        return os.pidfd_open(process.pid)
+    except (AttributeError, OSError):  # another system, an old kernel or a sandbox
+        return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping.clients import find_client
-from shaping.proxy.child import command_server
+from shaping.proxy.upstream import command_server
 from shaping.tokens import exact
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import pytest
 
 from shaping.cli.proxy import ServersError, address_of, headers_of, listed_servers, url_server
 from shaping.clients.wrap import wrap
-from shaping.proxy.child import Child, command_server
 from shaping.proxy.remote import ServerSentEvents, StreamableHttp, bare_address
+from shaping.proxy.upstream import Child, command_server
 
 if TYPE_CHECKING:
     from tests.proxy.conftest import Connect

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping.mcp import result as shaping_result
-from shaping.proxy.child import command_server
+from shaping.proxy.upstream import command_server
 
 if TYPE_CHECKING:
     from tests.proxy.conftest import Connect

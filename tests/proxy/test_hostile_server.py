@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping.proxy import relay, upstream
-from shaping.proxy.child import command_server
 from shaping.proxy.messages import UnusableConfigError, may_hold_secret
 from shaping.proxy.relay import Relay
 from shaping.proxy.serving import Loading, Options
+from shaping.proxy.upstream import command_server
 
 if TYPE_CHECKING:
     from tests.proxy.conftest import Connect

@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 from shaping.proxy import http_limits, http_server
-from shaping.proxy.child import command_server
 from shaping.proxy.http_server import serve_http
 from shaping.proxy.serving import Loading, Options
+from shaping.proxy.upstream import command_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shaping.proxy.child import command_server
+from shaping.proxy.upstream import command_server
 from shaping.tokens import count
 
 if TYPE_CHECKING:

@@ -7,14 +7,15 @@ import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import AsyncMock
 
 import anyio
 import pytest
 
 from shaping.cli.proxy import combined_server, listed_servers
-from shaping.proxy.child import command_server
 from shaping.proxy.messages import write
 from shaping.proxy.router import Router
+from shaping.proxy.upstream import command_server
 
 if TYPE_CHECKING:
     from tests.proxy.conftest import Connect, Driver
@@ -89,6 +90,7 @@ async def test_several_servers_stand_side_by_side_and_only_what_collides_is_rena
 
 async def test_a_tool_keeps_its_server_while_a_server_says_that_its_tools_changed() -> None:
     router = Router([make(print) for make in named("a", "b")])
+    router.attach(AsyncMock())
     router._named("tools/list", [[{"name": "shared"}, {"name": "only_a"}], [{"name": "shared"}]])
     changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
     await router.received_from(1, write(changed))

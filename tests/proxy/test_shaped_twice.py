@@ -14,7 +14,7 @@ import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
-from shaping.proxy.child import command_server
+from shaping.proxy.upstream import command_server
 from shaping.tokens import count, exact
 
 if TYPE_CHECKING:
