@@ -252,11 +252,11 @@ def test_a_fault_after_a_generator_was_read_keeps_what_it_gave(monkeypatch: pyte
     assert [warned.code for warned in shaped.warnings] == ["TOOL", "SHAPING_FAULT"]
 
 
-def _broken(value: Any, plan: Any) -> Any:
+def _broken(*_: Any) -> Any:
     raise RuntimeError
 
 
-@pytest.mark.parametrize("step", ["envelope_in", "data_in", "clean_call"])
+@pytest.mark.parametrize("step", ["may_be_envelope", "data_in", "clean_call"])
 def test_a_fault_in_reading_an_answer_does_not_cost_it(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"shaping.shaper.{step}", _broken)
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

@@ -102,7 +102,8 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
         if fields is not None and fields.rename and plan.redact.by_place:
             # A field is masked by the name and the place that the tool gave it, not by the ones it gets here.
             opened, early = redact_value(opened, plan)
-        selected, selecting = select_fields(opened, fields)
+        known = opening.written if opened is opening.original else None
+        selected, selecting = select_fields(opened, fields, known)
     try:
         # The JSON that opening wrote holds only while no step has changed what it opened.
         written = opening.written if opening.original is None or selected is opening.original else None
@@ -155,8 +156,6 @@ def may_be_envelope(value: Any) -> bool:
 
 def envelope_in(value: dict[str, Any], plan: Plan) -> tuple[Any, Plan]:
     """Read an answer that is one of our wire forms already, so that it is not wrapped again; and the plan for it."""
-    if not may_be_envelope(value):
-        return value, plan
     form = envelopes.recognise(value)
     paths = () if plan.fields is None else plan.fields.paths
     # A success in `lean` has no member that only it has: unless paths are to apply inside it, it goes out as it came.
@@ -221,13 +220,16 @@ def open_plain(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
     return found.value, StepNotes(tuple(found.warnings), tuple(found.omissions), found.whole, found.cut_short)
 
 
-def select_fields(value: Any, fields: FieldPlan | None) -> tuple[Any, StepNotes]:
-    """Apply compiled paths to plain data; what they left out is listed when somebody asks."""
+def select_fields(value: Any, fields: FieldPlan | None, written: bytes | None = None) -> tuple[Any, StepNotes]:
+    """Apply compiled paths to plain data; what they left out is listed when somebody asks.
+
+    `written` is the value's compact JSON, where it is known.
+    """
     if fields is None:
         return value, NOTHING
     unreadable: list[Unreadable] = []
     meant = fields.as_meant(value)
-    kept = meant.apply_as_written(value, unreadable)
+    kept = meant.apply_as_written(value, unreadable, written)
     warnings = [_warning(unreadable)] if unreadable else []
     warnings += [_deeper(path) for path, deep in zip(fields.exclude, meant.exclude, strict=True) if path != deep]
     if fields.include and type(value) is str and kept is value:

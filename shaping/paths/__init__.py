@@ -35,7 +35,7 @@ from shaping.paths.private import private_names
 from shaping.paths.rules import Private, Restoring, State, matching, read_rules, rule, through_lists
 from shaping.paths.schema import Unprojectable, may_match, open_schema, project
 from shaping.paths.selection import select
-from shaping.paths.strings import StringFilter, Unreadable
+from shaping.paths.strings import StringFilter, Unreadable, may_hold_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -85,9 +85,12 @@ class FieldPlan:
         """
         return self.as_meant(value).apply_as_written(value, notes)
 
-    def apply_as_written(self, value: Any, notes: list[Unreadable] | None = None) -> Any:
-        """Filter a value by the paths as they are, of a plan that is meant for this value."""
-        if self.state.exclude:
+    def apply_as_written(self, value: Any, notes: list[Unreadable] | None = None, written: bytes | None = None) -> Any:
+        """Filter a value by the paths as they are, of a plan that is meant for this value.
+
+        `written` is the value's compact JSON, where it is known.
+        """
+        if self.state.exclude and may_hold_data(written, self.state):
             notes = [] if notes is None else notes
             value = StringFilter(self.opener, withhold=self.withhold, notes=notes).run(value, self.state)
         try:

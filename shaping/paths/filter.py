@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from shaping.paths.grammar import Deep, Each, Name, Path
 from shaping.paths.rules import State, Verdict, settle
@@ -162,6 +162,14 @@ LONGEST_ROW = 4096  # characters
 MOST_NODES = 512
 
 
+class Row(NamedTuple):
+    """What one filter does to objects of one row of keys."""
+
+    keys: tuple[Any, ...]
+    members: list[tuple[Any, str, PlaceFilter | None]]  # that stay: the key, the name to write, the filter inside
+    whole: bool  # whether such an object stays as it is
+
+
 class Filters:
     """All filters of one plan, by the state of the rules at their place, and what they keep of rows of keys."""
 
@@ -171,7 +179,7 @@ class Filters:
         self.opener = opener
         self.select_in_text = select_in_text  # selects inside a string that stands for an object
         self.nodes: dict[State, PlaceFilter] = {}
-        self.rows: dict[tuple[PlaceFilter, tuple[Any, ...]], list[tuple[Any, str, PlaceFilter | None]]] = {}
+        self.rows: dict[tuple[PlaceFilter, tuple[Any, ...]], Row] = {}
 
     def node(self, state: State) -> PlaceFilter:
         """Return the filter for a state; past the bound, one that is not kept."""
@@ -183,12 +191,13 @@ class Filters:
 class PlaceFilter:
     """The filter of one place."""
 
-    __slots__ = ("filters", "partial", "state")
+    __slots__ = ("filters", "last", "partial", "state")
 
     def __init__(self, filters: Filters, state: State) -> None:
         self.filters = filters
         self.state = state
         self.partial = state.partial
+        self.last = Row((), [], whole=True)  # that was met: records of one list are alike
 
     def run(self, value: Any) -> Any:
         """Filter a value; GONE stands for a scalar where only members are wanted."""
@@ -197,7 +206,8 @@ class PlaceFilter:
         if type(value) is dict:
             return self._object(value)
         if type(value) is list:
-            return [kept for item in value if (kept := self.run(item)) is not GONE]
+            kept = [self._object(item) if type(item) is dict else self.run(item) for item in value]
+            return [item for item in kept if item is not GONE] if self.partial else kept
         inside = value if type(value) in SCALARS else open_exactly(value, self.filters.opener)
         if type(inside) is dict or type(inside) is list:
             return self.run(inside)
@@ -206,13 +216,13 @@ class PlaceFilter:
         return GONE if self.partial else inside
 
     def _object(self, value: dict[Any, Any]) -> dict[Any, Any]:
-        row = tuple(value)
-        known = self.filters.rows.get((self, row))
-        members = self._members(row) if known is None else known
-        if len(members) == len(row) and all(node is None and key == name for key, name, node in members):
+        row, keys = self.last, tuple(value)
+        if row.keys != keys:
+            row = self.last = self.filters.rows.get((self, keys)) or self._learn(keys)
+        if row.whole:
             return value
         kept = {}
-        for key, name, node in members:
+        for key, name, node in row.members:
             item = value[key]
             if node is not None and (node.partial or type(item) not in SCALARS):
                 item = node.run(item)
@@ -221,14 +231,15 @@ class PlaceFilter:
             kept[name] = item
         return kept
 
-    def _members(self, row: tuple[Any, ...]) -> list[tuple[Any, str, PlaceFilter | None]]:
-        """List the members to keep of an object: the key, the name it is written under, and the filter inside it."""
-        judged = [(key, verdict) for key in row if (verdict := self.state.member(str(key))) is not None]
+    def _learn(self, keys: tuple[Any, ...]) -> Row:
+        judged = [(key, verdict) for key in keys if (verdict := self.state.member(str(key))) is not None]
         names = settle([(key, written_key(key, verdict)) for key, verdict in judged])
         node = self.filters.node
         members = [(key, names[key], None if one.state.whole else node(one.state)) for key, one in judged]
-        if sum(len(str(key)) for key in row) <= LONGEST_ROW:
+        same = len(members) == len(keys) and all(node is None and key == name for key, name, node in members)
+        row = Row(keys, members, same)
+        if sum(len(str(key)) for key in keys) <= LONGEST_ROW:
             if len(self.filters.rows) >= MOST_ROWS:
                 self.filters.rows = {}
-            self.filters.rows[self, row] = members
-        return members
+            self.filters.rows[self, keys] = row
+        return row

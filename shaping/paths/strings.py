@@ -37,6 +37,8 @@ _START = re.compile(r"[\[{(\"]")
 _LINE_START = re.compile(r"^[\[{(\"]", re.MULTILINE)
 _CELLS = re.compile(r"[|,;\t]| {2,}")
 _BLANK = re.compile(r"[\s\ufeff]*")
+# In compact JSON, a brace of a text: its own objects go on with a name or end, and URL templates with these signs.
+_BRACE_IN_TEXT = re.compile(rb'\{[^"}/?&]')
 _DECODER = json.JSONDecoder()
 
 
@@ -46,6 +48,11 @@ class Unreadable(NamedTuple):
     path: str
     name: str
     withheld: bool
+
+
+def may_hold_data(written: bytes | None, state: State) -> bool:
+    """Return whether a text in a value may hold an object that rules apply to, as far as its compact JSON tells."""
+    return written is None or isinstance(state, Private) or _BRACE_IN_TEXT.search(written) is not None
 
 
 @dataclass(slots=True)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 _SAMPLES: Final = 16  # values of one place by which all of them are priced
-_GONE: Final = object()
 # Told, because every absence is; neither priced nor to be asked for.
 _HELD = frozenset({"private", "tier"})
 _TOLD = frozenset({"null", "empty"})
@@ -169,7 +168,7 @@ class Original:
         gone: dict[tuple[Trail, Reason], list[Any]] = {}
         for trail, item in self.cleaned.dropped:
             gone.setdefault((trail, "null" if item is None else "empty"), []).append(item)
-        return _listed(gone)
+        return [_omitted(trail, why, values) for (trail, why), values in gone.items()]
 
     @cached_property
     def _by_config(self) -> list[OmittedMembers]:
@@ -217,8 +216,9 @@ class Original:
     @property
     def keeps_absent(self) -> bool:
         """Whether null and empty members stay, because the envelope would list their absence at a higher price."""
-        dropped = self.cleaned.filled is not self.cleaned.selected and not self.cleaned.omissions
-        return self._lists_omissions and dropped and not self.plan.empties.asked and not self.absent_pays
+        if self.cleaned.filled is self.cleaned.selected or self.cleaned.omissions or self.plan.empties.asked:
+            return False
+        return self._lists_omissions and not self.absent_pays
 
     @property
     def _lists_omissions(self) -> bool:
@@ -248,9 +248,15 @@ class Original:
         """Group omissions as a reader is told them, each with its estimated price and the ref that brings it back."""
         listed = grouped(omissions)
         ref = self.ref if with_ref and listed else None
-        told = (each if each.reason in _HELD else replace(each, tokens=self._price(each), ref=ref) for each in listed)
-        # A path is made of keys, which may be secrets too.
-        return tuple(told if self.plan.redact.off else (replace(each, path=scrub(each.path)) for each in told))
+        # A path is made of keys, which may be secrets too; most lists of them have none, by one look at all.
+        paths = [each.path for each in listed]
+        shown = paths if self.plan.redact.off or scrub(paths) == paths else list(map(scrub, paths))
+        return tuple(
+            Omission(path, each.count, each.reason)
+            if each.reason in _HELD
+            else Omission(path, each.count, each.reason, self._price(each), ref)
+            for path, each in zip(shown, listed, strict=True)
+        )
 
     def _price(self, omission: Omission) -> int | None:
         """Estimate what an omission would cost, once: while a budget is tried out, most of them stay the same."""
@@ -324,16 +330,14 @@ class OmittedMembers(NamedTuple):
 
 def members_missing(before: Any, after: Any, reason: Reason | None = None) -> list[OmittedMembers]:
     """List the members that a value lacks, the elements of a list together; each by what it was, or by one reason."""
-    gone: dict[tuple[Trail, Reason], list[Any]] = {}
-    _compare(before, after, None, gone, reason)
-    return _listed(gone)
+    gone: dict[tuple[_Place, Reason], list[Any]] = {}
+    _compare(before, after, _Place(None), gone, reason)
+    return [_omitted(place.trail, why, values) for (place, why), values in gone.items()]
 
 
-def _listed(gone: dict[tuple[Trail, Reason], list[Any]]) -> list[OmittedMembers]:
-    return [
-        OmittedMembers(Omission(write_trail(trail, general=True), len(values), why), tuple(values[:_SAMPLES]), trail)
-        for (trail, why), values in gone.items()
-    ]
+def _omitted(trail: Trail, reason: Reason, values: list[Any]) -> OmittedMembers:
+    omission = Omission(write_trail(trail, general=True), len(values), reason)
+    return OmittedMembers(omission, tuple(values[:_SAMPLES]), trail)
 
 
 def omitted_by_fields(cleaned: Cleaned, plan: Plan) -> list[OmittedMembers]:
@@ -371,29 +375,41 @@ class _UnlikeError(Exception):
     """Two values differ by more than members that are gone."""
 
 
+class _Place:
+    """A place in the data, with all elements of a list as one; equal only to itself, which is fast to look up."""
+
+    __slots__ = ("below", "trail")
+
+    def __init__(self, trail: Trail) -> None:
+        self.trail = trail
+        self.below: dict[str | int, _Place] = {}
+
+    def at(self, step: str | int) -> _Place:
+        found = self.below.get(step)
+        if found is None:
+            found = self.below[step] = _Place((self.trail, step))
+        return found
+
+
 def _compare(
-    before: Any, after: Any, trail: Trail, gone: dict[tuple[Trail, Reason], list[Any]], reason: Reason | None
+    before: Any, after: Any, place: _Place, gone: dict[tuple[_Place, Reason], list[Any]], reason: Reason | None
 ) -> None:
-    if before is after:
-        return
     if type(before) is dict and type(after) is dict:
         for key, item in before.items():
-            kept = after.get(key, _GONE)
-            if kept is item:
-                continue
-            if kept is not _GONE:
-                _compare(item, kept, (trail, key), gone, reason)
-            elif reason is None and type(item) is dict and item:
-                # Dropped because all of its members are null or empty, which is not the same as empty.
-                _compare(item, {}, (trail, key), gone, reason)
-            else:
-                gone.setdefault(((trail, key), reason or _kind(item)), []).append(item)
+            if key not in after:
+                if reason is None and type(item) is dict and item:
+                    # Dropped because all of its members are null or empty, which is not the same as empty.
+                    _compare(item, {}, place.at(key), gone, reason)
+                else:
+                    gone.setdefault((place.at(key), reason or _kind(item)), []).append(item)
+            elif (kept := after[key]) is not item:
+                _compare(item, kept, place.at(key), gone, reason)
     elif type(before) is list and type(after) is list and len(before) == len(after):
-        inside = (trail, 0)  # all elements are one place
+        inside = place.at(0)  # all elements are one place
         for old, new in zip(before, after, strict=True):
             if old is not new:
                 _compare(old, new, inside, gone, reason)
-    else:
+    elif before is not after:
         raise _UnlikeError
 
 
