@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from shaping import envelope as envelopes
-from shaping.cleaning import CleaningError, clean, data_in, envelope_in, log_fault, misspelt
+from shaping.cleaning import CleaningError, clean, data_in, envelope_in, log_fault, may_be_envelope, misspelt
 from shaping.cleaning.call import clean_call, clean_envelope
 from shaping.present import left_alone, observed, present, unshaped, untouched
 from shaping.response import CallContext, Facts, Shaped, ShapedDict, ShapedList, Warned, required
@@ -110,12 +110,13 @@ class Shaper(PlanChooser):
 
     def shape_by(self, plan: Plan, value: Any, call: CallContext = _NO_CONTEXT) -> Shaped:
         """Shape one value by a plan that was chosen before, as that of the MCP session in which a tool was listed."""
-        if isinstance(value, Shaped):
-            return value
-        if isinstance(value, (ShapedDict, ShapedList)):
-            if value.digest is not None and value.digest == json_digest(value):
-                return value.shaped
-            value = dict(value) if isinstance(value, dict) else list(value)
+        if type(value) not in _PLAIN:  # nearly every value is plain, and needs no further look
+            if isinstance(value, Shaped):
+                return value
+            if isinstance(value, (ShapedDict, ShapedList)):
+                if value.digest is not None and value.digest == json_digest(value):
+                    return value.shaped
+                value = dict(value) if isinstance(value, dict) else list(value)
         mode = self.mode
         if mode == "off" or (mode == "observe" and reads_once(value)):
             return untouched(value, plan, call)
@@ -130,31 +131,30 @@ class Shaper(PlanChooser):
     def _shape(self, plan: Plan, value: Any, call: CallContext) -> Shaped:
         """Clean the value, then present it; a fault in either never costs the tool's answer."""
         started = perf_counter() if plan.debug else 0.0
-        read = Reading(value, plan, call)
+        data, by, about = value, plan, call
         try:
-            read = _read(value, plan, call)
-            cleaned = clean(read.value, read.plan, read.call)
+            data, by, about, is_log = _read(value, plan, call)
+            cleaned = clean(data, by, about)
             for warned in cleaned.warnings:
                 # Whoever gave a warning with the value knows it.
                 logged = warned.code in {"UNREADABLE_TEXT", "NO_SUCH_FIELD", "PRIVATE_PATH"}
                 if logged and warned not in call.warnings:
                     self._tell(f"{plan.tool!r}: {warned.message}")
-            if cleaned.original is not None:
-                read = read._replace(value=cleaned.original)
-            self._look_for_fields(read.value, read.plan)
+            data = data if cleaned.original is None else cleaned.original
+            if by.fields is not None and by.fields.include:
+                self._look_for_fields(data, by)
             took = {"clean": round((perf_counter() - started) * 1000, 3)} if plan.debug else {}
             # A list is cut at its end; a log that is cut, as a text, keeps the lines that report errors.
-            cuts = not read.is_log
-            made = present(cleaned, read.plan, read.call, self.facts, self._originals, timings=took, may_cut=cuts)
+            made = present(cleaned, by, about, self.facts, self._originals, timings=took, may_cut=not is_log)
             return made or self._shape(replace(plan, parse=()), value, call)
         except CleaningError as fault:
-            return unshaped(fault.original, read.plan, read.call, fault.cause)
+            return unshaped(fault.original, by, about, fault.cause)
         except Exception as fault:  # noqa: BLE001 (a fault of ours, whatever it is, must not cost the tool's answer)
-            return unshaped(read.value, read.plan, read.call, fault)
+            return unshaped(data, by, about, fault)
 
     def _look_for_fields(self, value: Any, plan: Plan) -> None:
         """Log fields to keep that the first answer of a tool has under another spelling; later ones may lack any."""
-        if plan.fields is None or not plan.fields.include or not value or (plan.tool, plan.config_hash) in self._looked:
+        if not value or (plan.tool, plan.config_hash) in self._looked:
             return
         self._looked.add((plan.tool, plan.config_hash))
         for message in misspelt(value, plan):
@@ -264,19 +264,13 @@ class Shaper(PlanChooser):
             self._databases.close()
 
 
-class Reading(NamedTuple):
-    """What was read of a tool's answer: its data, the plan for such data, and what is known about the call."""
+def _read(value: Any, plan: Plan, call: CallContext) -> tuple[Any, Plan, CallContext, bool]:
+    """Read what a tool answered: the data of an envelope or of a text, the plan for such data, and what either says.
 
-    value: Any
-    plan: Plan
-    call: CallContext
-    is_log: bool = False
-
-
-def _read(value: Any, plan: Plan, call: CallContext) -> Reading:
-    """Read what a tool answered: the data of an envelope or of a text, and what either says about the call."""
+    The last is whether it is a log.
+    """
     is_log = False
-    if type(value) is dict and call.page is None and call.source is None:
+    if may_be_envelope(value) and call.page is None and call.source is None:
         came = value
         value, plan = envelope_in(came, plan)
         if value is not came:  # the JSON that was read is no longer that of the value
@@ -290,7 +284,7 @@ def _read(value: Any, plan: Plan, call: CallContext) -> Reading:
     if type(value) is str and call.page is None and (parsed := data_in(value, plan)) is not None:
         call, value = call._replace(text_before=call.text_before or partial(str, value)), parsed.value
         plan, is_log = for_rows(plan, parsed), plan.fields is None and _is_log(parsed)
-    return Reading(value, plan, clean_call(call, plan), is_log)
+    return value, plan, clean_call(call, plan), is_log
 
 
 def for_rows(plan: Plan, parsed: Parsed) -> Plan:

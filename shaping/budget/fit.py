@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from shaping.budget.cut import ErrorRows, Sizes, TreeCutter, Trim, columns, gone
 from shaping.paths import join
@@ -25,8 +25,7 @@ _AIM: Final = 0.985  # of the limit: a guess that is a little over is a try lost
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(NamedTuple):
     """How much may be shown: tokens of the whole text, elements of any list, characters of any string."""
 
     max_tokens: int | None = None
@@ -34,8 +33,7 @@ class Budget:
     max_string: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
+class Fitted(NamedTuple):
     """A value within its budget, and what had to go."""
 
     value: Json
@@ -195,7 +193,7 @@ class _Fitting:
             return least
         nothing = type(self.value)() if isinstance(self.value, (str, list, dict)) else self.value
         empty = _fitted(self.value, nothing, self.errors)
-        return replace(empty, fits=self.tokens(self.render(empty), whole=False) <= self.limit)
+        return empty._replace(fits=self.tokens(self.render(empty), whole=False) <= self.limit)
 
     def tokens(self, text: str, *, whole: bool) -> float:
         """Count a text as exactly as the limit needs."""

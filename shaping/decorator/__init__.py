@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Sequence
-from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, Literal, ParamSpec, Self, get_args, overload
+from typing import Any, Literal, ParamSpec, get_args, overload
 
 from shaping.cleaning import Pieces, fail_safe
 from shaping.decorator.annotation import describe_return
@@ -33,8 +32,6 @@ P = ParamSpec("P")
 Form = Literal["envelope", "text", "content_and_artifact"]
 _OPTIONS = frozenset({"tool", "profile", "config", "shaper", "if_none_match", "state_changing", "form", "codes"})
 _PAIR = 2  # a content and its artifact
-# Whether a decorated function is running: of nested ones only the outermost answers the framework.
-_RUNNING: ContextVar[bool] = ContextVar("shaping_running", default=False)
 
 
 @overload
@@ -134,15 +131,13 @@ class DecoratedTool:
         if self.pinned is None:
             self.pinned = Overrides(dialect=self.plan().dialect)
 
-    def etag_in(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-        """Return the etag that the caller sends among the arguments."""
-        if self.if_none_match is None:
-            return None
+    def etag_in(self, argument: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+        """Return the etag that the caller sends as an argument."""
         try:
             bound = inspect.signature(self.function).bind_partial(*args, **kwargs)
         except TypeError:  # a wrong call, which the function itself refuses
             return None
-        etag = bound.arguments.get(self.if_none_match)
+        etag = bound.arguments.get(argument)
         return etag if isinstance(etag, str) else None
 
 
@@ -152,7 +147,7 @@ def _name_of(function: Any) -> str:
     return str(getattr(function, "__name__", type(function).__name__))
 
 
-class DecoratedCall:
+class DecoratedCall(CallNotes):
     """One call of a decorated function: the tool's notes, its result or error, and the shaped answer."""
 
     def __init__(
@@ -163,29 +158,20 @@ class DecoratedCall:
         thrown: Exception | None = None,
         pieces: Pieces | None = None,
     ) -> None:
+        super().__init__()
         self.tool = tool
         self.pieces = pieces  # what a generator has yielded before
         self.thrown = thrown  # what the caller threw into a generator, and gets back where that does not catch it
         self.args = args
-        self.etag = tool.etag_in(args, kwargs)
-        self.notes = CallNotes()
-        self.nested = _RUNNING.get()
+        self.etag = None if tool.if_none_match is None else tool.etag_in(tool.if_none_match, args, kwargs)
+        self.nested = isinstance(self.around, DecoratedCall)  # only the outermost answers the framework
         self.result: Any = None
         self.iterates = False  # whether the answer is an iterator, as the result of a tool that is left alone was
         self.error: Exception | None = None
 
-    def __enter__(self) -> Self:
-        self.running = _RUNNING.set(True)
-        self.notes.__enter__()
-        return self
-
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         """Stop collecting notes; an exception of the tool becomes a coded error."""
-        self.notes.__exit__()
-        try:  # noqa: SIM105 (every call comes by here, and suppress() takes longer than all of it)
-            _RUNNING.reset(self.running)
-        except ValueError:  # a generator may end in another context than it began in
-            pass
+        super().__exit__(kind, error, trace)
         self.error = error if isinstance(error, Exception) else None
         return self.error is not None and self.error is not self.thrown
 
@@ -255,10 +241,12 @@ class DecoratedCall:
         pinned = self.tool.pinned
         return pinned if pinned is not None and self.framework in {"fastmcp", "sdk"} else None
 
-    def metadata(self) -> dict[str, Any]:
-        """Return the metadata of the call: the tool's notes, and the caller's etag."""
-        etag = {} if self.etag is None else {"if_none_match": self.etag}
-        return {**self.notes.about(), **etag}
+    def about(self) -> dict[str, Any]:
+        """Return what was noted, how long it took, and the caller's etag."""
+        about = super().about()
+        if self.etag is not None:
+            about["if_none_match"] = self.etag
+        return about
 
     def shape(self, value: Any, error: ErrorDetail | None = None, *, as_json: bool = True) -> Shaped:
         """Shape a value by the tool's choices; what an MCP framework has advertised is kept to."""
@@ -272,7 +260,7 @@ class DecoratedCall:
             request=self.request,
             error=error,
             as_json=as_json and tool.form == "envelope",
-            **self.metadata(),
+            **self.about(),
         )
 
 

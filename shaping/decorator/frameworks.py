@@ -54,11 +54,10 @@ def is_foreign(result: Any) -> bool:
     kinds = {type(result)}
     if isinstance(result, (list, tuple)) and len(result) <= _MOST:
         kinds.update(map(type, result))
-    others = kinds - PLAIN
-    known = next((kind for kind in others if _is_of_agents(kind) or kind.__module__.startswith(_OBJECTS)), None)
-    if known is None and not _is_of_strands(result):
-        return False
-    return _passes(known or type(result))
+    for kind in kinds - PLAIN:
+        if _is_of_agents(kind) or kind.__module__.startswith(_OBJECTS):
+            return _passes(kind)
+    return "strands" in sys.modules and _is_of_strands(result) and _passes(type(result))
 
 
 def is_unknown(result: Any, tool: DecoratedTool) -> bool:
@@ -77,10 +76,9 @@ def _passes(kind: type) -> bool:
 
 
 def _is_of_strands(result: Any) -> bool:
-    """Return whether a result is the dict that a Strands tool returns, where Strands is loaded."""
+    """Return whether a result is the dict that a Strands tool returns."""
     return (
         type(result) is dict
-        and "strands" in sys.modules
         and result.keys() <= {"status", "content", "toolUseId"}
         and result.get("status") in {"success", "error"}
         and isinstance(result.get("content"), list)
@@ -279,7 +277,7 @@ def _block(item: Any) -> Any:
 def _shaped(wire: dict[str, Any], value: Any, call: DecoratedCall, channels: Channels | None = None) -> dict[str, Any]:
     tool = call.tool
     shaped = tool.shaper.shape_result(
-        wire, tool=tool.name, channels=channels, default_profile=tool.profile, call=CallContext(**call.metadata())
+        wire, tool=tool.name, channels=channels, default_profile=tool.profile, call=CallContext(**call.about())
     )
     if tool.advertises:
         # A framework that advertises a schema refuses an answer without structured content.

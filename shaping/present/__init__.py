@@ -159,7 +159,7 @@ class Presented(Shaped):
         """Whether the reader has a way to ask for what was left out."""
         return self.facts.expandable
 
-    @property
+    @cached_property
     def truncated(self) -> bool:
         """Whether a budget cut something."""
         return bool(self.fitted.omissions) or self.call.cursor is not None
@@ -179,7 +179,7 @@ class Presented(Shaped):
     @property
     def warnings(self) -> tuple[Warned, ...]:
         """What the reader should know."""
-        lost = self.says_ref and self.ref is None
+        lost = self.facts.expandable and self.says_ref and self.ref is None
         return (*self.cleaned.warnings, NOT_KEPT) if lost else self.cleaned.warnings
 
     @property
@@ -227,8 +227,8 @@ def _surely_fits(cleaned: Cleaned, plan: Plan) -> bool:
         return False
     if plan.max_tokens is None:
         return True
-    size = len(orjson.dumps(cleaned.value)) if cleaned.size is None else cleaned.size
-    return size + _ENVELOPE <= plan.max_tokens
+    written = orjson.dumps(cleaned.value) if cleaned.written is None else cleaned.written
+    return len(written) + _ENVELOPE <= plan.max_tokens
 
 
 def _is_cut_dearer(cut: Presented, whole: Presented) -> bool:

@@ -193,8 +193,10 @@ def errors_cut(count: int) -> list[Warned]:
 
 def missing_fields(response: Presented) -> list[str]:
     """Say that a list of fields matches nothing, where whoever asked for them was not told."""
-    told = response.call.warnings
-    return [warned.message for warned in response.warnings if warned.code == "NO_SUCH_FIELD" and warned not in told]
+    found, told = response.cleaned.warnings, response.call.warnings
+    if not found:
+        return []
+    return [warned.message for warned in found if warned.code == "NO_SUCH_FIELD" and warned not in told]
 
 
 def noise_notice(response: Presented) -> str:

@@ -36,7 +36,8 @@ def wire_value(response: Presented) -> Any:
     if plan.dialect == "none" and call.error is None and call.source is None:
         return None if response.not_modified else response.fitted.value
     plain = plan.dialect == "lean" and not (plan.envelope or plan.debug or call.error or call.source)
-    if plain and not (known_meta(response) or missing_fields(response) or tool_warnings(response)):
+    warned = response.cleaned.warnings and (missing_fields(response) or tool_warnings(response))
+    if plain and not (warned or known_meta(response)):
         return {"data": response.fitted.value}
     # Data that is empty because of a wrong name in the config says so, whatever else is told.
     include = plan.envelope | {"warnings"} if missing_fields(response) else plan.envelope
@@ -92,9 +93,8 @@ def known_meta(response: Presented) -> dict[str, Any]:
         meta["shown"] = response.shown
         if response.expandable or call.cursor is not None:
             meta["cursor"] = response.cursor
-    if response.not_modified:
-        meta["not_modified"] = True
-    if response.etag is not None:
+    if wants_tag(plan, call.if_none_match):
+        meta |= {"not_modified": True} if response.not_modified else {}
         meta["etag"] = response.etag
     if plan.omissions != "none" and call.page is None:
         meta.update(omission_members(response))

@@ -85,9 +85,8 @@ def note(
 class CallNotes:
     """Collects what a tool reports by `note` during one call, and the time that the call takes."""
 
-    __slots__ = ("_token", "ended", "request_id", "started", "upgrade_hints", "warnings")
-
     def __init__(self) -> None:
+        self.around = _notes.get()  # those of the call that this one is made in
         self.warnings: list[str] = []
         self.upgrade_hints: list[dict[str, str]] = []
         self.request_id: str | None = None
@@ -97,12 +96,13 @@ class CallNotes:
         self._token = _notes.set(self)
         return self
 
-    def __exit__(self, *raised: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool | None:
         self.ended = perf_counter()
         try:  # noqa: SIM105 (every call comes by here, and suppress() takes longer than all of it)
             _notes.reset(self._token)
         except ValueError:  # a generator may end in another context than it began in, where there is nothing to reset
             pass
+        return None
 
     def about(self) -> dict[str, Any]:
         """Return what was noted and how long it took, as members of a `CallContext`."""
@@ -262,7 +262,7 @@ class PlanChooser:
         config = loaded_config or self._live.current
         warnings: tuple[Warned, ...] = ()
         profile, request = with_block(profile, request)
-        if profile is None:
+        if profile is None and any_variable_set(self._environ):
             profile, warnings = profile_by_environment(config, self._environ)
         asked = PlanRequest(tool, profile, self._tier, surface, request, default_profile, self.names_itself)
         try:
@@ -274,7 +274,7 @@ class PlanChooser:
             plan = config.plan_of(config.valid_part(asked))
         for warned in warnings:
             self._tell(warned.message)
-        return plan, (*self.warnings, *warnings)
+        return plan, warnings if self._live.problem is None else (*self.warnings, *warnings)
 
     def _tell(self, message: str) -> None:
         """Log what is asked for wrongly once, for whoever set a variable and wonders why nothing happens."""
