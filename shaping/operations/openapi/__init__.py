@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shaping.errors.detail import code_for_status
-from shaping.operations.openapi.client import READING, Auth, Client, EventStream, HttpCall, HttpConfig, new_client
+from shaping.operations.openapi.client import READING, Client, HttpCall, HttpConfig, new_client
 from shaping.operations.openapi.document import OpenApiDocument, SchemaConverter, read_document, read_file, unique_name
 from shaping.operations.openapi.requests import is_json, read_inputs
 from shaping.operations.spec import READING_METHODS, Spec, make_spec
@@ -111,8 +111,7 @@ def _operations(
             return
         name = unique_name(f"{name}_stream", taken)
         taken.add(name)
-    stream = make_spec(name, type="subscription", output=schemas.schema(answers[STREAM]), **about)
-    yield stream, EventStream(call).__call__
+    yield make_spec(name, type="subscription", output=schemas.schema(answers[STREAM]), **about), call.stream
 
 
 def _name(operation: Mapping[str, Any], method: str, path: str) -> str:
@@ -157,6 +156,5 @@ def _with_scheme(config: HttpConfig, document: OpenApiDocument) -> HttpConfig:
     for node in schemes.values():
         scheme = document.resolve(node)
         if scheme.get("type") == "apiKey" and scheme.get("in") in {"header", "query", "cookie"}:
-            found = Auth(auth.type, auth.token, str(scheme.get("name")), scheme["in"], auth.prefix)
-            return replace(config, auth=found)
+            return replace(config, auth=replace(auth, name=str(scheme.get("name")), place=scheme["in"]))
     return config

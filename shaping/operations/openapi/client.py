@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 MAX_REDIRECTS = 5
 READING = frozenset({"GET", "HEAD"})
-AUTH_TYPES = ("bearer", "api_key", "basic")
-AUTH_PLACES = ("header", "query", "cookie")
+PREFIXES = {"bearer": "Bearer ", "basic": "Basic "}  # before the credential in its header
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +50,26 @@ class Auth:
     def __post_init__(self) -> None:
         if self.type == "apiKey":  # as OpenAPI spells it
             object.__setattr__(self, "type", "api_key")
-        for given, known in ((self.type, AUTH_TYPES), (self.place, AUTH_PLACES)):
+        for given, known in ((self.type, ("bearer", "api_key", "basic")), (self.place, ("header", "query", "cookie"))):
             if given not in known:
                 raise ValueError(f"authentication by {given!r} is not known; expected one of {', '.join(known)}")
 
+    @property
+    def _value(self) -> str:
+        prefix = PREFIXES.get(self.type, "") if self.prefix is None else self.prefix
+        return prefix + (base64.b64encode(self.token.encode()).decode() if self.type == "basic" else self.token)
+
     def headers(self) -> dict[str, str]:
         """Return the headers to send."""
-        if self.type == "basic":
-            encoded = base64.b64encode(self.token.encode()).decode()
-            return {self.name or "Authorization": f"{self.prefix or 'Basic '}{encoded}"}
-        if self.type == "bearer":
-            return {self.name or "Authorization": f"{'Bearer ' if self.prefix is None else self.prefix}{self.token}"}
-        name, value = self.name or "X-API-Key", f"{self.prefix or ''}{self.token}"
+        name = self.name or ("Authorization" if self.type in PREFIXES else "X-API-Key")
         if self.place == "cookie":
-            return {"Cookie": f"{name}={quote(value, safe='')}"}
-        return {name: value} if self.place == "header" else {}
+            return {"Cookie": f"{name}={quote(self._value, safe='')}"}
+        return {name: self._value} if self.place == "header" else {}
 
-    def query(self) -> str | None:
-        """Return the piece of the query to send."""
-        if self.type != "api_key" or self.place != "query":
-            return None
-        return f"{quote(self.name or 'api_key', safe='')}={quote((self.prefix or '') + self.token, safe='')}"
+    def query(self) -> list[str]:
+        """Return the pieces of the query to send."""
+        name = quote(self.name or "api_key", safe="")
+        return [f"{name}={quote(self._value, safe='')}"] if self.place == "query" else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +103,7 @@ class Client:
             raise ToolError(
                 "PRECONDITION", f"the API's address is {self.base_url!r}; pass base_url", phase="validation"
             )
-        pieces = [*query, *([piece] if self.config.auth and (piece := self.config.auth.query()) else [])]
+        pieces = [*query, *(self.config.auth.query() if self.config.auth else ())]
         return f"{self.base_url}{path}{'?' if pieces else ''}{'&'.join(pieces)}"
 
     async def send(self, method: str, url: str, *, stream: bool = False, **request: Any) -> httpx.Response:
@@ -166,6 +164,29 @@ class HttpCall:
         """Send the request and wrap the response."""
         url, request = self.request(given, context)
         return read_http_response(await self.client.send(self.method, url, **request), self.method)
+
+    async def stream(self, given: Mapping[str, Any], context: Context) -> AsyncGenerator[Envelope[Any], None]:
+        """Yield an envelope for each event of a stream, until it ends or the server says that it is over."""
+        url, request = self.request(given, context)
+        request["headers"] |= {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+        response = await self.client.send(self.method, url, stream=True, **request)
+        try:
+            if response.status_code == 204:  # nothing to come, as the standard has it
+                return
+            await _check_stream(response)
+            text = BoundedText(response)
+            source = import_extra("httpx_sse", "http", "a stream of events").EventSource(text)
+            async with aclosing(source.aiter_sse()) as events:
+                async for event in events:
+                    text.size = 0
+                    if event.data == DONE:
+                        return
+                    # httpx-sse also reports blocks without data, which the standard says are no events.
+                    if event.data:
+                        yield _event_envelope(event, response)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await response.aclose()
 
     def request(self, given: Mapping[str, Any], context: Context) -> tuple[str, dict[str, Any]]:
         """Return the address and the rest of a request."""
@@ -234,8 +255,6 @@ def _as_text(body: bytes) -> Any:
     return None if "\0" in text else read_json_or_text(text)
 
 
-RETRY_SECONDS = 3.0
-MAX_SILENT_RECONNECTS = 5  # in a row, without one event in between
 MAX_EVENT = 1_048_576  # characters; a stream without line ends must not fill the memory
 DONE = "[DONE]"  # what some APIs send as their last event
 
@@ -259,90 +278,8 @@ class BoundedText:
             first = False
 
 
-@dataclass(slots=True)
-class StreamState:
-    """What the next connection of a stream needs to know, and whether there will be one."""
-
-    retry: float  # seconds to wait
-    last_id: str | None = None
-    ended: bool = False
-
-    async def events(self, response: httpx.Response) -> AsyncIterator[ServerSentEvent]:
-        """Yield the events of one connection that carry data."""
-        text = BoundedText(response)
-        source = import_extra("httpx_sse", "http", "a stream of events").EventSource(text)
-        async with aclosing(source.aiter_sse()) as events:
-            async for event in events:
-                text.size = 0
-                self.last_id = event.id or self.last_id
-                self.retry = self.retry if event.retry is None else event.retry / 1000
-                # httpx-sse also reports blocks without data, which the standard says are no events.
-                if event.data:
-                    yield event
-
-
-@dataclass(frozen=True, slots=True)
-class EventStream:
-    """The handler of an operation that answers with a stream of events."""
-
-    call: HttpCall
-    retry: float | None = None  # seconds between connections, where the server does not say
-
-    async def __call__(self, given: Mapping[str, Any], context: Context) -> AsyncGenerator[Envelope[Any], None]:
-        """Yield an envelope for each event.
-
-        A stream that breaks off, or ends after it gave events with ids, is taken up again after its last id; one that
-        ends without ids is over, as there is no place to go on from. 204 ends it, as the standard says. Only a request
-        that reads is ever sent again: any other would do its work twice.
-        """
-        state, failed_reconnects = StreamState(RETRY_SECONDS if self.retry is None else self.retry), 0
-        while True:
-            received = False
-            async with aclosing(self._connection(state, given, context)) as events:
-                async for event in events:
-                    received = True
-                    yield event
-            if state.ended or self.call.method not in READING:
-                return
-            failed_reconnects = 0 if received else failed_reconnects + 1
-            if failed_reconnects > MAX_SILENT_RECONNECTS:
-                raise ToolError(
-                    "UNAVAILABLE", f"the stream broke off {failed_reconnects} times without an event in between"
-                )
-            await anyio.sleep(state.retry)
-
-    async def _connection(
-        self, state: StreamState, given: Mapping[str, Any], context: Context
-    ) -> AsyncGenerator[Envelope[Any], None]:
-        """Yield the events of one connection, and note in the state whether it was the last."""
-        url, request = self.call.request(given, context)
-        request["headers"] |= {"Accept": "text/event-stream", "Cache-Control": "no-store"}
-        if state.last_id is not None:
-            request["headers"]["Last-Event-ID"] = state.last_id
-        try:
-            response = await self.call.client.send(self.call.method, url, stream=True, **request)
-            try:
-                await _check_stream(response)
-                if response.status_code != 204:
-                    async for event in state.events(response):
-                        if event.data == DONE:
-                            state.ended = True
-                            return
-                        yield _event_envelope(event, response)
-                state.ended = response.status_code == 204 or state.last_id is None
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await response.aclose()
-        except import_extra("httpx", "http", "a stream of events").TransportError:
-            # Before the first event a failed connection is a failed call; later it is a pause.
-            if state.last_id is None or self.call.method not in READING:
-                raise
-
-
 async def _check_stream(response: httpx.Response) -> None:
     """Raise where the answer is not a stream of events."""
-    if response.status_code == 204:
-        return
     is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
     if response.status_code != 200 or not is_stream:
         await response.aread()
