@@ -147,8 +147,8 @@ def test_what_cannot_be_served_says_why(document: str, arguments: list[str], cod
     ("text", "said"),
     [
         ('{"swagger": "2.0"}', "is not OpenAPI 3: openapi is '2.0'"),
-        ('{"name": 1}', "x.json is not an OpenAPI document: it has no member `openapi`\n"),
-        ("[1]", "x.json is not an object, as an OpenAPI document is\n"),
+        ('{"name": 1}', "x.json is not OpenAPI 3: openapi is None; expected '3.0.x' or '3.1.x'\n"),
+        ("[1]", "x.json is not OpenAPI 3: openapi is None; expected '3.0.x' or '3.1.x'\n"),
         ("{", "x.json is neither JSON nor YAML: "),
     ],
 )

@@ -82,7 +82,7 @@ def _operations(
 ) -> Iterator[tuple[Spec, Any]]:
     """Make the operation; one that can answer whole or as a stream also gets a subscription, `…_stream`."""
     document, operation = schemas.document, item[method]
-    inputs = read_inputs(document, schemas, item, operation, path)
+    inputs = read_inputs(schemas, item, operation, path)
     answers = _answers(document, operation)
     name = unique_name(_name(operation, method, path), taken)
     taken.add(name)

@@ -200,7 +200,7 @@ class HttpCall:
                 path = path.replace(f"{{{name}}}", in_path(name, value, explode=explode))
             elif parameter.place == "header":
                 headers[name] = in_header(name, value, explode=explode)
-            else:
+            elif parameter.place in {"query", "cookie"}:
                 pieces = query if parameter.place == "query" else cookies
                 pieces += in_query(name, value, parameter.style, explode=explode)
         request = self.inputs.body_arguments(given)

@@ -64,13 +64,8 @@ class OpenApiDocument:
 def read_document(source: Mapping[str, Any] | str | bytes, place: str = "") -> OpenApiDocument:
     """Read a document from a mapping, or from JSON or YAML text."""
     content = source if isinstance(source, Mapping) else _parse(source, place or "the document")
-    if not isinstance(content, Mapping):
-        raise DocumentError(f"{place or 'the document'} is not an object, as an OpenAPI document is")
-    version = str(content.get("openapi", ""))
-    if not version.startswith("3."):
-        found = content.get("swagger") or content.get("openapi")
-        if found is None:
-            raise DocumentError(f"{place or 'the document'} is not an OpenAPI document: it has no member `openapi`")
+    found = content.get("openapi", content.get("swagger")) if isinstance(content, Mapping) else None
+    if not str(found).startswith("3."):
         raise DocumentError(
             f"{place or 'the document'} is not OpenAPI 3: openapi is {found!r}; expected '3.0.x' or '3.1.x'"
         )
@@ -133,17 +128,10 @@ class SchemaConverter:
 
     def with_defs(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Add every definition that an already turned schema needs."""
-        needed = self._closure(_references(schema))
+        needed = sorted(_references(schema))
+        for name in needed:  # which grows meanwhile
+            needed += sorted(self._needs[name].difference(needed))
         return {**schema, "$defs": {name: self._defs[name] for name in needed}} if needed else schema
-
-    def _closure(self, start: frozenset[str]) -> list[str]:
-        found, waiting = dict.fromkeys(sorted(start)), sorted(start, reverse=True)
-        while waiting:
-            for name in sorted(self._needs[waiting.pop()]):
-                if name not in found:
-                    found[name] = None
-                    waiting.append(name)
-        return list(found)
 
     def part(self, node: Any) -> Any:
         """Return one schema whose definitions the caller adds by `with_defs`."""

