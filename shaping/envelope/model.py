@@ -8,8 +8,7 @@ from time import time_ns
 from typing import Annotated, Any, Generic, Literal, Self, TypeAlias, TypeVar, get_args
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shaping import envelope as envelopes
 from shaping.errors import ErrorDetail, ToolError, nearest, registry
@@ -18,112 +17,27 @@ from shaping.errors.texts import scrub_value
 from shaping.redaction import scrub
 from shaping.response import Dialect, Listed, Omission, Warned, did_you_mean
 
-
-class _Part(BaseModel):
-    """A part of a content block: camelCase on the wire; members of newer protocol versions are kept."""
-
-    model_config = ConfigDict(
-        frozen=True, extra="allow", alias_generator=to_camel, populate_by_name=True, defer_build=True
-    )
-
-
-class Annotations(_Part):
-    """For whom a block is, and how much it matters."""
-
-    audience: tuple[str, ...] | None = None
-    priority: float | None = None
-    last_modified: str | None = None
+# What a content block of MCP has to have, by its type.
+_BLOCKS: Mapping[str, Mapping[str, type]] = {
+    "text": {"text": str},
+    "image": {"data": str, "mimeType": str},
+    "audio": {"data": str, "mimeType": str},
+    "resource": {"resource": Mapping},
+    "resource_link": {"uri": str, "name": str},
+}
 
 
-class _Block(_Part):
-    annotations: Annotations | None = None
-
-
-class TextBlock(_Block):
-    """Words."""
-
-    type: Literal["text"] = "text"
-    text: str
-
-
-class ImageBlock(_Block):
-    """A picture, in base64."""
-
-    type: Literal["image"] = "image"
-    data: str
-    mime_type: str
-
-
-class AudioBlock(_Block):
-    """A sound, in base64."""
-
-    type: Literal["audio"] = "audio"
-    data: str
-    mime_type: str
-
-
-class ResourceContents(_Part):
-    """The contents of a resource: text, or bytes in base64."""
-
-    uri: str
-    mime_type: str | None = None
-    text: str | None = None
-    blob: str | None = None
-
-
-class ResourceBlock(_Block):
-    """A resource, with its contents."""
-
-    type: Literal["resource"] = "resource"
-    resource: ResourceContents
-
-
-class ResourceLinkBlock(_Block):
-    """A resource, by its address only."""
-
-    type: Literal["resource_link"] = "resource_link"
-    uri: str
-    name: str
-    description: str | None = None
-    mime_type: str | None = None
-
-
-ContentBlock: TypeAlias = Annotated[
-    TextBlock | ImageBlock | AudioBlock | ResourceBlock | ResourceLinkBlock, Field(discriminator="type")
-]
-_READER: TypeAdapter[ContentBlock] = TypeAdapter(ContentBlock, config=ConfigDict(defer_build=True))
-
-
-def read_block(block: Any) -> ContentBlock:
-    """Take a block of ours, a wire block, or an SDK's block; one that is not understood becomes its JSON as text."""
-    if isinstance(block, _Block):
-        return block  # type: ignore[return-value]  # every subclass of _Block is a member of the union
-    plain = _plain(block)
-    try:
-        return _READER.validate_python(plain)
-    except ValidationError:
-        return TextBlock(text=plain if isinstance(plain, str) else _as_json(plain))
-
-
-def read_blocks(blocks: Iterable[Any]) -> tuple[ContentBlock, ...]:
-    """Take many blocks, in order."""
-    return tuple(read_block(block) for block in blocks)
-
-
-def write_block(block: ContentBlock) -> dict[str, Any]:
-    """Return a block as it goes over the wire, its type first."""
-    return {"type": block.type, **block.model_dump(mode="json", by_alias=True, exclude_none=True)}
-
-
-def _plain(block: Any) -> Any:
+def read_block(block: Any) -> dict[str, Any]:
+    """Take a block as it goes over the wire, or an SDK's; one that is not understood becomes its JSON as text."""
     dump = getattr(block, "model_dump", None)
-    if callable(dump):
-        return dump(mode="json", by_alias=True, exclude_none=True)
-    return dict(block) if isinstance(block, Mapping) else block
-
-
-def _as_json(value: Any) -> str:
-    return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    plain = dump(mode="json", by_alias=True, exclude_none=True) if callable(dump) else block
+    if isinstance(plain, Mapping):
+        needed = _BLOCKS.get(str(plain.get("type")))
+        if needed and all(isinstance(plain.get(name), kind) for name, kind in needed.items()):
+            return dict(plain)
+    if not isinstance(plain, str):
+        plain = orjson.dumps(plain, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    return {"type": "text", "text": plain}
 
 
 Source: TypeAlias = Literal["local", "http", "mcp", "command"]
@@ -198,7 +112,7 @@ class McpMeta(CommonMeta):
 
     source: Literal["mcp"] = "mcp"
     is_error: bool = False
-    content: tuple[ContentBlock, ...] = ()
+    content: tuple[dict[str, Any], ...] = ()  # blocks as they go over the wire
     structured_content: Any = None
     meta: dict[str, Any] | None = None  # the protocol's own `_meta`
 
@@ -376,7 +290,7 @@ def mcp_envelope(
     """Wrap what an MCP tool answered; `is_error` follows from the error where it is not given."""
     own = {
         "is_error": error is not None if is_error is None else is_error,
-        "content": read_blocks(content),
+        "content": tuple(map(read_block, content)),
         "structured_content": structured_content,
         "meta": None if protocol_meta is None else dict(protocol_meta),
     }

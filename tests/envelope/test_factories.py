@@ -11,7 +11,6 @@ from shaping.envelope import (
     HttpMeta,
     LocalMeta,
     McpMeta,
-    TextBlock,
     UpgradeHint,
     command_envelope,
     exit_code_for,
@@ -103,7 +102,7 @@ def test_an_mcp_envelope_keeps_blocks_structure_and_protocol_meta() -> None:
     )
     assert envelope == Envelope(
         data={"a": 1},
-        meta=McpMeta(content=(TextBlock(text="x"),), structured_content={"a": 1}, meta={"k": 1}),
+        meta=McpMeta(content=({"type": "text", "text": "x"},), structured_content={"a": 1}, meta={"k": 1}),
     )
 
 

@@ -3,7 +3,6 @@ from shaping.envelope import (
     HttpMeta,
     LocalMeta,
     McpMeta,
-    TextBlock,
     presentable,
 )
 
@@ -11,7 +10,9 @@ TOKEN = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
 
 
 def test_blocks_that_hold_the_unshaped_answer_are_left_out() -> None:
-    meta = McpMeta(content=(TextBlock(text="raw"),), structured_content={"raw": 1}, meta={"k": TOKEN}, tier="pro")
+    meta = McpMeta(
+        content=({"type": "text", "text": "raw"},), structured_content={"raw": 1}, meta={"k": TOKEN}, tier="pro"
+    )
     assert presentable(meta) == McpMeta(meta={"k": "[redacted:github-token]"}, tier="pro")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic.alias_generators import to_camel
 
 from shaping.envelope.dialects import members
-from shaping.envelope.model import SOURCES, Envelope, EnvelopeError, HttpMeta, McpMeta, read_blocks, write_block
+from shaping.envelope.model import SOURCES, Envelope, EnvelopeError, HttpMeta, read_block
 from shaping.errors import from_exit_code, from_status, make_error
 from shaping.errors.codes import OPERATIONS
 
@@ -70,8 +70,6 @@ def _write_own(envelope: Envelope[Any], debug: bool) -> dict[str, Any]:
     values = {theirs: members.member_json(getattr(meta, ours)) for ours, theirs in OWN[meta.source].items()}
     if isinstance(meta, HttpMeta):
         values["headers"] = joined(meta.headers)
-    if isinstance(meta, McpMeta):
-        values["content"] = [write_block(block) for block in meta.content]
     return {name: value for name, value in values.items() if debug or value is not None}
 
 
@@ -80,7 +78,7 @@ def _read_own(meta: Mapping[str, Any], own: Mapping[str, str]) -> dict[str, Any]
     if "headers" in found:
         found["headers"] = _pairs(found["headers"])
     if "content" in found:
-        found["content"] = read_blocks(found["content"] if isinstance(found["content"], list) else ())
+        found["content"] = [*map(read_block, found["content"] if isinstance(found["content"], list) else ())]
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -107,7 +105,7 @@ def _implied(own: Mapping[str, Any]) -> dict[str, Any] | None:
     """Make the error for a failure that only the source's own members show: a flag, a status, an exit code."""
     status, exit_code = own.get("status"), own.get("exit_code")
     if own.get("is_error") is True:
-        texts = [block.text for block in own.get("content", ()) if block.type == "text"]
+        texts = [block["text"] for block in own.get("content", ()) if block["type"] == "text"]
         return dict(make_error("INTERNAL_ERROR", "\n".join(texts) or "The tool reported an error."))
     if isinstance(status, int) and status >= 400:
         headers = own.get("headers")
