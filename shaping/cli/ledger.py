@@ -23,7 +23,7 @@ from shaping.cli.output import CONFIG, Answer, columns, free_address, page_addre
 from shaping.ledger import LedgerDatabase, LedgerEntry, LedgerError, Totals, add_up
 from shaping.ledger.entries import GROUPS, group
 from shaping.ledger.prices import Price, PriceError, load_prices
-from shaping.ledger.texts import REASONS, CallTexts, find_texts, marked_lines
+from shaping.ledger.texts import REASONS, CallTexts, find_texts
 from shaping.page.data import PageSource, ShownCall
 from shaping.page.html import calls_document, document, why_no_texts
 from shaping.response import counted
@@ -307,18 +307,13 @@ def _shown(call: ShownCall, limit: int) -> Iterator[str]:
     if not texts.sent:
         yield from ("", "The model read:", *read)
         return
-    sent = _cut(_marked(texts), limit)
+    marks = (f"  {one.text}" if one.reason is None else f"- {one.text}  ({one.reason})" for one in texts.sent_lines())
+    sent = _cut(marks, limit)
     width = shutil.get_terminal_size().columns
     if sys.stdout.isatty() and width >= _SIDES:
         yield _beside(["The tool sent (- was left out)", "", *sent], ["The model read", "", *read], width)
     else:
         yield from ("", "The tool sent (- was left out):", *sent, "", "The model read:", *read)
-
-
-def _marked(texts: CallTexts) -> Iterator[str]:
-    for part in texts.sent:
-        for line in marked_lines(part, texts.read):
-            yield f"  {line.text}" if line.reason is None else f"- {line.text}  ({line.reason})"
 
 
 def _cut(lines: Iterator[str], limit: int) -> list[str]:

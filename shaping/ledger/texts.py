@@ -55,6 +55,14 @@ class CallTexts:
             found[omission.reason] += omission.count
         return found.most_common()
 
+    def sent_lines(self) -> list[MarkedLine]:
+        """Return the lines of what the tool sent, each with the reason why the model did not read it."""
+        return [line for part in self.sent for line in marked_lines(part, self.read)]
+
+    def read_lines(self) -> list[MarkedLine]:
+        """Return the lines of what the model read."""
+        return [MarkedLine(line) for line in self.read.splitlines()]
+
 
 def keep_texts(
     keeper: Keeper, read: str, parts: Sequence[Shaped], *, ttl: float, asked: Mapping[str, Any] | None = None

@@ -74,17 +74,6 @@ class ShownCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that changed or failed: a drift of what a tool sends, or an answer contract that does not hold."""
-
-    tool: str
-    path: str
-    kind: str
-    message: str
-    rule: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ChosenRow:
     """One choice for a tool, or for every tool where none is named."""
 
@@ -112,22 +101,21 @@ class PageData:
     config_files: tuple[str, ...] = ()
     config_hash: str = ""
     choices: tuple[ChosenRow, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Mapping[str, str], ...] = ()  # what changed in what a tool sends, or a contract that does not hold
 
 
-def read_findings(path: Path) -> tuple[Finding, ...]:
+def read_findings(path: Path) -> tuple[Mapping[str, str], ...]:
     """Read what the last `shaping check --traffic` found; nothing where there was none."""
     try:
         found = orjson.loads(path.read_bytes())
-        drift = [Finding(one["tool"], one["path"], one["kind"], one["message"], one["rule"]) for one in found["drift"]]
-        return (*drift, *map(_contract, found["contracts"]))
+        return (*found["drift"], *map(_contract, found["contracts"]))
     except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
         return ()
 
 
-def _contract(failure: Mapping[str, Any]) -> Finding:
+def _contract(failure: Mapping[str, str]) -> dict[str, str]:
     message = f"{failure['question']!r} is {failure['raw']} in the tool's data and {failure['read']} in what is read"
-    return Finding(failure["tool"], failure["path"], "contract", message, failure["reason"])
+    return {**failure, "kind": "contract", "message": message, "rule": failure["reason"]}
 
 
 class PageSource:
