@@ -14,7 +14,7 @@ from typing import Final
 import orjson
 from platformdirs import user_config_path
 
-from shaping.settings.files import data_directory, exchange, refuse_links, replace_file, sync_directory, written_beside
+from shaping.settings.files import data_directory, refuse_links, replace_file, sync_directory, written_beside
 
 _TRIES: Final = 5  # to replace a file that is edited meanwhile
 
@@ -151,32 +151,18 @@ def read_config(file: Path) -> str:
 
 
 def replace_config(file: Path, before: str, after: str) -> bool:
-    """Replace a config file's text, keep its mode, and return False where somebody has edited the file since.
-
-    An edit that comes while the file is being replaced is put back.
-    """
+    """Replace a config file's text, keep its mode, and return False where somebody has edited the file since."""
     if file.is_symlink():
         raise UnusableFileError(f"{file} is a link; nothing was written")
     try:
         # Not os.access: an administrator may write what its owner has made read-only.
         if not stat.S_IMODE(file.stat().st_mode) & stat.S_IWUSR:
             raise UnusableFileError(f"{file} is read-only; nothing was written")
-        if file.read_bytes() != before.encode():
-            return False
         with written_beside(file, after.encode(), like=file) as beside:
-            done = _exchanged(file, beside, before.encode(), after.encode())
+            if file.read_bytes() != before.encode():
+                return False
+            beside.replace(file)
             sync_directory(file.parent)
     except OSError as problem:
         raise UnusableFileError(f"cannot write {file}: {problem.strerror}") from None
-    return done
-
-
-def _exchanged(file: Path, beside: Path, before: bytes, after: bytes) -> bool:
-    """Put a new text in a file's place, and what others wrote meanwhile back into it, the newest of it."""
-    expected, placed = before, after
-    while True:
-        exchange(beside, file)
-        found = beside.read_bytes()
-        if found == expected:
-            return placed is after
-        expected, placed = placed, found
+    return True

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
+from textwrap import indent
 from typing import Any, Final
 
 from shaping.learning.fields import Fields, FieldShare, covers, found_in, told_paths, told_patterns
@@ -20,13 +21,12 @@ from shaping.learning.traffic import SURFACES, ToolCall, leaves, missing
 from shaping.paths import parse
 from shaping.paths.selection import matches
 from shaping.response import counted
-from shaping.settings.jsonc import JsoncError, JsonNode, read
+from shaping.settings.jsonc import JsonNode, insert, read
 from shaping.settings.loading import load
 from shaping.shaper import Shaper
 from shaping.tokens import count
 
 EMPTY: Final = '{\n  "$schema": "./response_config.schema.json",\n  "tool_overrides": {}\n}\n'
-_INDENT: Final = "  "
 _LEAST_TOKENS: Final = 3  # of a call, that a rule must save
 _MEASURED: Final = 60_000  # bytes of calls on which every single path is measured
 _MOST_PATHS: Final = 40
@@ -344,22 +344,22 @@ def _with_tool(text: str, suggested: ToolSuggestion) -> str:
     """Add to the rules that a tool has already: paths to its list of excluded ones, and keys that it does not have."""
     root = read(text)
     if "tool_overrides" not in root.members:
-        text = _insert(text, root, '"tool_overrides": {}', 1)
+        text = insert(text, root, '"tool_overrides": {}')
         root = read(text)
     existing = existing_rules(root.value if isinstance(root.value, dict) else {}, suggested.tool, suggested.form)
     overrides = root.members["tool_overrides"]
     if suggested.tool not in overrides.members:
         tokens = f"{suggested.now:,} tokens, {suggested.after:,} with these rules"
-        comment = f"// {counted(suggested.calls, 'call')}: {tokens}\n{_INDENT * 2}"
-        text = _insert(text, overrides, f"{comment}{json.dumps(suggested.tool)}: {{}}", 2)
+        comment = f"// {counted(suggested.calls, 'call')}: {tokens}"
+        text = insert(text, overrides, f"{comment}\n{json.dumps(suggested.tool)}: {{}}")
     tool = _tool_node(text, suggested.tool)
     excluded = tool.members.get("exclude_fields")
     listed = excluded.value if excluded is not None and isinstance(excluded.value, list) else []
     added = [rule for rule in suggested.rules if rule.key == "exclude_fields" and rule.value[0] not in listed]
     if excluded is not None and added:
-        text = _insert(text, excluded, ",\n".join(_path(rule, 4) for rule in added).lstrip(), 4)
+        text = insert(text, excluded, ",\n".join(map(_path, added)))
     fresh = [rule for rule in suggested.rules if rule.key not in tool.members]
-    return _insert(text, _tool_node(text, suggested.tool), _rules(fresh, existing).lstrip(), 3) if fresh else text
+    return insert(text, _tool_node(text, suggested.tool), _rules(fresh, existing)) if fresh else text
 
 
 def _tool_node(text: str, tool: str) -> JsonNode:
@@ -368,42 +368,19 @@ def _tool_node(text: str, tool: str) -> JsonNode:
 
 def _rules(rules: Sequence[SuggestedRule], existing: Mapping[str, Any]) -> str:
     """Write rules line by line, each with its comment above it; the paths of one key together."""
-    margin = _INDENT * 3
     out: list[str] = []
     for key in dict.fromkeys(rule.key for rule in rules):
         same = [rule for rule in rules if rule.key == key]
-        if key != "exclude_fields":
-            (rule,) = same
-            out.append(f"{margin}// {rule.comment}\n{margin}{json.dumps(key)}: {_json(rule.value)}")
-            continue
-        stays = [f"{margin}{_INDENT}{json.dumps(path)}" for path in existing.get("exclude_fields", ())]
-        added = [_path(rule, 4) for rule in same]
-        out.append(f'{margin}"exclude_fields": [\n' + ",\n".join([*stays, *added]) + f"\n{margin}]")
+        if key == "exclude_fields":
+            paths = [*map(json.dumps, existing.get("exclude_fields", ())), *map(_path, same)]
+            out.append('"exclude_fields": [\n' + indent(",\n".join(paths), "  ") + "\n]")
+        else:
+            out += [f"// {rule.comment}\n{json.dumps(key)}: {_json(rule.value)}" for rule in same]
     return ",\n".join(out)
 
 
-def _path(rule: SuggestedRule, depth: int) -> str:
-    margin = _INDENT * depth
-    return f"{margin}// {rule.comment}\n{margin}{_json(rule.value[0])}"
-
-
-def _insert(text: str, node: JsonNode, member: str, depth: int) -> str:
-    """Write a member at the end of an object or a list, after its last one and whatever comments follow that."""
-    close = node.end - 1
-    last = max((each.end for each in (*node.members.values(), *node.elements)), default=None)
-    margin, outer = _INDENT * depth, _INDENT * (depth - 1)
-    start = node.start + 1 if last is None else last
-    between = text[start:close].rstrip()
-    comma = "" if last is None or _has_comma(between) else ","
-    return f"{text[:start]}{comma}{between}\n{margin}{member}\n{outer}{text[close:]}"
-
-
-def _has_comma(between: str) -> bool:
-    """Return whether a comma stands behind a member, and not only in a comment."""
-    try:
-        return len(read(f"[0{between}\n0]").elements) == 2
-    except JsoncError:
-        return False
+def _path(rule: SuggestedRule) -> str:
+    return f"// {rule.comment}\n{_json(rule.value[0])}"
 
 
 def _json(value: Any) -> str:

@@ -7,7 +7,6 @@ import hashlib
 import os
 import shutil
 import stat
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -227,24 +226,6 @@ def delete_oldest(files: Iterable[Path], room: int, since: float = 0.0) -> None:
         if room < 0 or changed < since:
             with suppress(OSError):
                 file.unlink()
-
-
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
-
-
-def exchange(one: Path, other: Path) -> None:
-    """Let two files change places: on Linux in one step, elsewhere in three."""
-    if sys.platform == "linux":
-        import ctypes  # noqa: PLC0415 (only to replace a file that others edit: costs 5 ms)
-
-        rename = getattr(ctypes.CDLL(None), "renameat2", None)
-        names = (_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other))
-        if rename is not None and rename(*names, _RENAME_EXCHANGE) == 0:
-            return
-    kept = one.with_name(f"{one.name}.kept")
-    os.link(other, kept)
-    one.replace(other)
-    kept.replace(one)
 
 
 def sync_directory(directory: Path) -> None:

@@ -169,13 +169,38 @@ def read(text: str) -> JsonNode:
 def replace(text: str, replacements: Sequence[tuple[JsonNode, Json]]) -> str:
     """Write new values in the place of some nodes, indented as their lines are, and keep every other byte."""
     for node, value in sorted(replacements, key=lambda pair: pair[0].start, reverse=True):
-        line = text[text.rfind("\n", 0, node.start) + 1 : node.start]
-        margin = line[: len(line) - len(line.lstrip())]
+        margin = _margin(text, node.start)
         indent = None if "\n" not in text[node.start : node.end] else "\t" if "\t" in margin else "  "
         newline = "\r\n" if "\r\n" in text else "\n"
         replacement = json.dumps(value, ensure_ascii=False, indent=indent).replace("\n", newline + margin)
         text = text[: node.start] + replacement + text[node.end :]
     return text
+
+
+def insert(text: str, node: JsonNode, member: str) -> str:
+    """Write a member at the end of an object or a list, on a line of its own, after the last one and its comments.
+
+    Its lines are indented as those of the others are; within it, by two blanks a level.
+    """
+    inside = [*node.members.values(), *node.elements]
+    outer = _margin(text, node.start)
+    margin = _margin(text, inside[0].start) if inside else ""
+    if margin == outer:  # all of it stands on one line
+        margin += "\t" if "\t" in outer else "  "
+    start, close = inside[-1].end if inside else node.start + 1, node.end - 1
+    between = text[start:close].rstrip()
+    behind = _BLANK.match(between)
+    comma = "," if inside and behind and not between.startswith(",", behind.end()) else ""
+    step = margin.removeprefix(outer)
+    member = re.sub(r"(?m)^(?:  )+", lambda found: step * (len(found[0]) // 2), member)
+    lines = [f"{text[:start]}{comma}{between}", *(margin + line for line in member.split("\n")), outer + text[close:]]
+    return ("\r\n" if "\r\n" in text else "\n").join(lines)
+
+
+def _margin(text: str, at: int) -> str:
+    """Return the blanks that the line of a place begins with."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip())]
 
 
 @dataclass(frozen=True, slots=True)

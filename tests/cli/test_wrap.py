@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from shaping.cli.app import build
 from shaping.cli.wrap import _edit
 from shaping.clients.wrap import asks_credentials, why_it_fails
-from shaping.settings.files import exchange, replace_file
+from shaping.settings.files import replace_file, written_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -225,18 +225,19 @@ def test_a_read_only_file_is_left(file: Path) -> None:
 def test_an_edit_made_while_the_file_is_wrapped_is_not_lost(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     edits = [ORIGINAL.replace(b"mine", word) for word in (b"edited", b"edited twice", b"edited thrice")]
 
-    def slow(one: Path, other: Path) -> None:
-        # An editor saves at the worst moments, in place or by a rename: before the new file is in its place, and while
-        # an edit that came before is put back.
+    @contextmanager
+    def slow(beside: Path, content: bytes, **how: Any) -> Iterator[Path]:
+        # An editor saves while the new file is written, in place or by a rename.
         if edits:
             text = edits.pop(0)
             if len(edits) % 2:
                 replace_file(file, text)
             else:
                 file.write_bytes(text)
-        exchange(one, other)
+        with written_beside(beside, content, **how) as written:
+            yield written
 
-    monkeypatch.setattr("shaping.clients.files.exchange", slow)
+    monkeypatch.setattr("shaping.clients.files.written_beside", slow)
     assert run("wrap", str(file)).exit_code == 0
     assert b"// edited thrice" in file.read_bytes()
     assert b"proxy" in file.read_bytes()

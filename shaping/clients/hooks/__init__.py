@@ -90,31 +90,31 @@ def hook_command(client: str, environ: Mapping[str, str] = os.environ) -> str:
 
 def with_hooks(text: str, ours: Mapping[str, list[Any]]) -> str:
     """Add our entries to the `hooks` of a settings file, and leave the rest of it as it is."""
-    text = without_hooks(text) or "{}"
+    text = text if text.strip() else "{}"
     root = jsonc.read(text)
     if not isinstance(root.value, dict):
         raise UnusableFileError("the settings are not a JSON object")
     present = root.value.get("hooks")
-    hooks: dict[str, Any] = dict(present) if isinstance(present, dict) else {}
+    hooks = _others(present) if isinstance(present, dict) else {}
     for event, added in ours.items():
         hooks[event] = [*(hooks.get(event) or []), *added]
+    if hooks == present:
+        return text
     if "hooks" in root.members:
         return jsonc.replace(text, [(root.members["hooks"], hooks)])
-    return _with_member(text, root, "hooks", hooks)
+    return jsonc.insert(text, root, f'"hooks": {json.dumps(hooks, ensure_ascii=False, indent=2)}')
 
 
 def without_hooks(text: str) -> str:
     """Take our entries out of the `hooks` of a settings file; the same text where there are none."""
-    if not text.strip():
-        return text
-    root = jsonc.read(text)
-    node = root.members.get("hooks")
-    if node is None or not isinstance(node.value, dict):
-        return text
-    hooks = {event: _without_ours(groups) for event, groups in node.value.items()}
-    if hooks == node.value:
+    node = jsonc.read(text).members.get("hooks") if text.strip() else None
+    if node is None or not isinstance(node.value, dict) or (hooks := _others(node.value)) == node.value:
         return text
     return jsonc.replace(text, [(node, {event: groups for event, groups in hooks.items() if groups})])
+
+
+def _others(hooks: Mapping[str, Any]) -> dict[str, Any]:
+    return {event: _without_ours(groups) for event, groups in hooks.items()}
 
 
 def _without_ours(groups: Any) -> Any:
@@ -134,19 +134,6 @@ def _without_ours(groups: Any) -> Any:
 def _is_ours(hook: Any) -> bool:
     command = hook.get("command") if isinstance(hook, dict) else None
     return isinstance(command, str) and "shaping" in command and "hooks/relay.py" in command
-
-
-def _with_member(text: str, root: jsonc.JsonNode, name: str, value: Any) -> str:
-    """Add a member at the end of an object, indented as its other members are."""
-    if not root.members:
-        return json.dumps({name: value}, ensure_ascii=False, indent=2) + "\n"
-    last = max(root.members.values(), key=lambda node: node.end)
-    first = min(node.key_start or node.start for node in root.members.values())
-    line = text[text.rfind("\n", 0, first) + 1 : first]
-    if line.strip() or "\n" not in text[root.start : root.end]:
-        return text[: last.end] + f", {json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}" + text[last.end :]
-    written = json.dumps(value, ensure_ascii=False, indent=line or "  ").replace("\n", f"\n{line}")
-    return text[: last.end] + f",\n{line}{json.dumps(name)}: {written}" + text[last.end :]
 
 
 def _same(one: str, other: str) -> bool:
