@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LEGEND: Final = "(&1-3 = the lines marked &1: to &3:, again)"
 _PAYS: Final = 24  # characters that a mark must save
 _LEAST: Final = 0.1  # of the characters of a text is what marks must save
+_WORD = re.compile(r"[^\W_]")
 _MARKED = re.compile(r"&(\d+): (.*)")
 _AGAIN = re.compile(r"&(\d+)(?:-(\d+))?(?: x(\d+))?")
 _ONLY_AGAIN = re.compile(rf"{_AGAIN.pattern}(?: {_AGAIN.pattern})*")
@@ -62,7 +63,8 @@ def mark(lines: Lines) -> list[str]:
 
 def _often(lines: Iterable[str]) -> dict[str, int]:
     """Return the lines that come again so often that a mark pays, and how many times more."""
-    more = ((line, times - 1) for line, times in Counter(lines).items() if times > 1)
+    # A line that is drawn costs a token or two, however long it is.
+    more = ((line, times - 1) for line, times in Counter(lines).items() if times > 1 and _WORD.search(line))
     return {line: times for line, times in more if times * len(line.strip()) >= _PAYS}
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from itertools import groupby
 from operator import eq
 
 from shaping.encoders.table.series import first_to_last
-from shaping.noise.unwrap import page_text, unwrap_text
+from shaping.noise.pages import strip_page
+from shaping.noise.unwrap import unwrap_text
 from shaping.noise.vocabulary import ELEMENT_ARGUMENTS, LIBRARY_FRAMES, LIBRARY_PACKAGES
 from shaping.parsers.sections import is_diff
 from shaping.parsers.snapshot import fold_tree, is_tree
@@ -29,82 +30,11 @@ def shorten_versions(text: str) -> str:
     return _ENUMERATION.sub(lambda found: ", ".join(first_to_last(re.split(", ?", found[0]))), text)
 
 
-_PAGE = re.compile(r"[\s\ufeff]*(?:<\?xml[^<>]*>\s*|<!--[^<>]*-->\s*)*(?:<!doctype html|<html)\b", re.IGNORECASE)
-_TITLE = re.compile(r'(\]\([^()\s"]+) "[^"\n]*"\)')
-_PICTURE = re.compile(r"\[!\[([^\]]{0,500})\]\(([^()\s]{1,1000})\)\]\(\2\)")
-_THUMBNAIL = re.compile(r"\[!\[([^\[\]]{0,500})\]\([^()\s]{1,1000}\)\](?=\()")
-_IN_PAGE = re.compile(r"\[([^\[\]]{0,200}|\[[^\[\]]{0,200}\])\]\(#[^()\s]{0,500}\)")
-_EDIT = re.compile(
-    r"\[?\[[^\[\]]{0,100}\]\((?=\S{0,500}?(?:[?&]action=edit|/edit/|/issues/new\?|[?&]filename=))[^()\s]{0,2000}\)\]?"
-)
-_LINK = re.compile(
-    r"\[(?>[^\[\]]{0,500}+(?:\[[^\[\]]{0,500}+\][^\[\]]{0,500}+)?+)\]\([^()\s]{0,2000}+(?:\([^()]{0,200}+\)[^()\s]{0,200}+)?+\)"
-)
-_NAMED_LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\([^()\s]{8,1000}\)")
-_ITEM = re.compile(r"\s*(?:[-*+•]|\d+\.)?\s*(?:[-*+•]\s*)?")
-_MANY_LINKS, _LINK_LINES = 12, 5  # links of a page, and lines of nothing but links in a row
-_SENTENCE, _PROSE = (
-    60,
-    1500,
-)  # characters of a line, and of all such lines, without which links are what a page is about
-_LARGE = 2000  # characters of HTML; a shorter piece of it may be what was asked for
-_EDGES = 0.25, 0.6  # of a page: navigation stands before the one or after the other
-
-
-def strip_page(text: str) -> str:
-    """Return a web page without what stands on every page of its site."""
-    if _PAGE.match(text) and len(text) >= _LARGE:
-        return page_text(text)
-    if text.count("](") < _MANY_LINKS:
-        return text
-    text = _PICTURE.sub(r"![\1](\2)", _TITLE.sub(r"\1)", text))
-    lines = text.split("\n")
-    words = [len(_LINK.sub("", line)) for line in lines]
-    prose = sum(size for size in words if size >= _SENTENCE)
-    return _without_targets(_without_navigation(lines, len(text))) if prose >= _PROSE else text
-
-
-def _without_targets(text: str) -> str:
-    """Return a page whose links only say what they show where they lead into it, to a picture of it or come again."""
-    text = _EDIT.sub("", _IN_PAGE.sub(r"\1", _THUMBNAIL.sub(lambda found: f"[{found[1] or 'picture'}]", text)))
-    seen: set[str] = set()
-
-    def shown(found: re.Match[str]) -> str:
-        again = found[0] in seen
-        seen.add(found[0])
-        return f"[{found[1]}]" if again else found[0]
-
-    return _NAMED_LINK.sub(shown, text)
-
-
-def _without_navigation(lines: Sequence[str], size: int) -> str:
-    kept: list[str] = []
-    run: list[str] = []
-    at = start = 0
-    for line in (*lines, None):
-        if line is not None and (_is_link_only(line) or (run and not line.strip())):
-            start = start if run else at
-            run.append(line)
-        else:
-            links = sum(1 for one in run if one.strip())
-            is_edge = at <= _EDGES[0] * size or start >= _EDGES[1] * size
-            kept += [f"[navigation: {links} links]", ""] if links >= _LINK_LINES and is_edge else run
-            kept += [] if line is None else [line]
-            run = []
-        at += 0 if line is None else len(line) + 1
-    return "\n".join(kept)
-
-
-def _is_link_only(line: str) -> bool:
-    """Whether a line holds nothing but links and what marks an item of a list."""
-    return "](" in line and not _LINK.sub("", _ITEM.sub("", line, count=1)).strip(" |·•,#")
-
-
 _PYTHON = re.compile(r'\s*File "([^"]+)", line \d+, in .+')
 _LIBRARY = re.compile(LIBRARY_FRAMES)
 _AT = re.compile(rf"\s+at (?:.*(?:{LIBRARY_FRAMES}).*|(?:{LIBRARY_PACKAGES})[\w.$/]*\(.*\))")
 _LONGEST_FRAME = 1000  # characters of the line of one frame
-_LEAST = 4  # frames in a row that are worth a line of their own
+_LEAST = 4  # frames in a row that are worth a line of their own, and lines of source code that have others around them
 
 
 def shorten_traces(text: str) -> str:
@@ -153,6 +83,39 @@ def _shortened(run: list[list[str]]) -> Iterator[str]:
     yield from run[0]
     yield f"{indent}[{len(run) - 2} frames of libraries]"
     yield from run[-1]
+
+
+# A line of source code below a message, with its number or with what points at the line above it.
+_CODE_LINE = re.compile(
+    r"[ \t]*+(?P<here>>[ \t]*+)?(?:(?P<number>\d++)[ \t]*+)?(?P<bar>[|│╵+-])(?:[ \t]++(?P<words>\S.*)?)?"
+)
+_POINTS = re.compile(r"^[ \t]*+(?:[|│╵][ \t|_-]*[\^~]|>[ \t]*+\d++[ \t]*+[|│])", re.MULTILINE)
+
+
+def shorten_code_frames(text: str) -> str:
+    """Return a text whose messages show the lines of source code that they point at, without those around them."""
+    if ("^" not in text and "> " not in text) or not _POINTS.search(text):
+        return text
+    kept: list[str] = []
+    frame: list[tuple[str, re.Match[str]]] = []
+    for line in text.split("\n"):
+        if found := _CODE_LINE.fullmatch(line):
+            frame.append((line, found))
+        else:
+            kept += [*_pointed_at(frame), line]
+            frame = []
+    return "\n".join([*kept, *_pointed_at(frame)])
+
+
+def _pointed_at(frame: list[tuple[str, re.Match[str]]]) -> Iterator[str]:
+    """Return the lines of a frame that are changed or pointed at, and what is said of them; all where none is."""
+    changed = [found["bar"] in "+-" for _, found in frame]
+    whole = len(frame) < _LEAST or not (any(changed) or any(_POINTS.match(line) for line, _ in frame))
+    said = [bool(found["words"] and not found["number"]) for _, found in frame]
+    for at, (line, found) in enumerate(frame):
+        below = at + 1 < len(frame) and said[at + 1] and not changed[at + 1]
+        if whole or changed[at] or said[at] or found["here"] or (found["number"] and below):
+            yield line
 
 
 _PYTEST = re.compile(r"(\S+?\.py)::(\S+|\S+\[.*\]) (PASSED|SKIPPED|XFAIL)\s*(?:\[ *\d+%\])?")
@@ -312,5 +275,6 @@ _RULES: tuple[tuple[Reason, Callable[[str], str]], ...] = (
     ("boilerplate", strip_page),
     ("bulk", shorten_passed),
     ("bulk", shorten_traces),
+    ("bulk", shorten_code_frames),
     ("opaque", _without_base64),
 )

@@ -85,9 +85,33 @@ def test_a_link_of_a_page_is_said_once_and_one_into_the_page_or_to_its_editing_i
         "[Edit this page](https://forge.dev/x/edit/main/a.md)\n"
     )
     end = reduced(page).split("By ")[1]
-    assert end == (
-        "[Ann](/people/ann/x),[7] as [Ann] said.\n[picture](/wiki/File:A.jpg) ![Chart](https://cdn.dev/chart.png)\n\n"
+    assert end == ("[Ann](/people/ann/x),[7] as [Ann] said.\n[picture](/wiki/File:A.jpg) [image: Chart]\n\n")
+
+
+def test_pictures_of_a_page_are_told_by_what_they_show_and_links_that_share_it_by_their_words() -> None:
+    item = "* [![Teaser {0}](https://cdn.dev/{0}.jpg)](https://x.dev/{0})\n\n  [Story {0}](https://x.dev/{0})\n"
+    items = "".join(item.format(n) for n in range(8))
+    page = (
+        f"{items}![](https://cdn.dev/logo.svg)\n![A map](https://cdn.dev/map.png)\n"
+        "[Tweet](https://twitter.com/intent/tweet?text=x) [Menu](javascript:void(0))\n"
     )
+    stories = "".join(f"* [Story {n}](https://x.dev/{n})\n" for n in range(8))
+    assert reduced(page) == f"{stories}[image: A map]\nTweet Menu\n"
+    gallery = "".join(f"![Cat {n}](https://cdn.dev/{n}.jpg)\n" for n in range(20))
+    assert reduced(gallery) == gallery  # it is about its pictures
+
+
+def test_a_message_shows_the_line_of_code_that_it_points_at_without_those_around_it() -> None:
+    pointed = "  ● sum\n\n    > 10 | expect(1).toBe(2);\n         |           ^\n\n"
+    jest = pointed.replace("    > 10", "      8 | a();\n      9 |\n    > 10").replace("^\n", "^\n      11 | });\n")
+    assert reduced(jest) == pointed
+    rust = (
+        'error[E0308]: mismatched types\n --> src/main.rs:2:18\n  |\n1 | fn main() {\n2 |     let x: i32 = "a";\n'
+        "  |            ---   ^^^ expected `i32`\n  |            |\n  |            because of this\n3 | }\n  |\n"
+    )
+    assert reduced(rust) == rust.replace("  |\n1 | fn main() {\n", "").replace("3 | }\n  |\n", "")
+    rows = " id | name\n----+-----\n" + "".join(f"  {n} | row {n}\n" for n in range(1, 6))
+    assert reduced(jest + rows) == pointed + rows  # a table is no code
 
 
 def test_labels_lose_their_asterisks_and_other_bold_words_keep_them() -> None:

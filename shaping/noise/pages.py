@@ -1,0 +1,101 @@
+"""Web pages, in HTML or Markdown, without what stands on every page of their site."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from shaping.noise.unwrap import page_text
+from shaping.noise.vocabulary import SHARING
+
+_PAGE = re.compile(r"[\s\ufeff]*(?:<\?xml[^<>]*>\s*|<!--[^<>]*-->\s*)*(?:<!doctype html|<html)\b", re.IGNORECASE)
+_TITLE = re.compile(r'(\]\([^()\s"]+) "[^"\n]*"\)')
+_PICTURE = r"!\[([^\[\]]{0,500})\]\(([^()\s]{1,1000})\)"
+_LINKED_PICTURE = re.compile(rf"\[\s*{_PICTURE}\s*\]\(([^()\s]{{1,1000}})\)(\s*)")
+_SHOWN_PICTURE = re.compile(_PICTURE)
+_BARE_PICTURES = re.compile(r"^[ \t]*(?:[-*+] +)?(?:!\[\]\([^()\s]{1,1000}\)[ \t]*)+\n", re.MULTILINE)
+_DEAD = re.compile(rf"\[([^\[\]]{{0,200}})\]\((?:{SHARING})[^()\s]{{0,2000}}(?:\([^()]{{0,200}}\)[^()\s]{{0,200}})?\)")
+_IN_PAGE = re.compile(r"\[([^\[\]]{0,200}|\[[^\[\]]{0,200}\])\]\(#[^()\s]{0,500}\)")
+_EDIT = re.compile(
+    r"\[?\[[^\[\]]{0,100}\]\((?=\S{0,500}?(?:[?&]action=edit|/edit/|/issues/new\?|[?&]filename=))[^()\s]{0,2000}\)\]?"
+)
+_LINK = re.compile(
+    r"\[(?>[^\[\]]{0,500}+(?:\[[^\[\]]{0,500}+\][^\[\]]{0,500}+)?+)\]\([^()\s]{0,2000}+(?:\([^()]{0,200}+\)[^()\s]{0,200}+)?+\)"
+)
+_NAMED_LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\([^()\s]{8,1000}\)")
+_ITEM = re.compile(r"\s*(?:[-*+•]|\d+\.)?\s*(?:[-*+•]\s*)?")
+_MANY_LINKS, _LINK_LINES = 12, 5  # links of a page, and lines of nothing but links in a row
+_SENTENCE, _PROSE = (
+    60,
+    1500,
+)  # characters of a line, and of all such lines, without which links are what a page is about
+_ABOUT_PICTURES = 0.6  # of the links of a page are pictures, from which they are what it is about
+_LARGE = 2000  # characters of HTML; a shorter piece of it may be what was asked for
+_EDGES = 0.25, 0.6  # of a page: navigation stands before the one or after the other
+
+
+def strip_page(text: str) -> str:
+    """Return a web page without what stands on every page of its site."""
+    if _PAGE.match(text) and len(text) >= _LARGE:
+        return page_text(text)
+    if text.count("](") < _MANY_LINKS:
+        return text
+    text = _DEAD.sub(r"\1", _without_pictures(_TITLE.sub(r"\1)", text)))
+    lines = text.split("\n")
+    words = [len(_LINK.sub("", line)) for line in lines]
+    prose = sum(size for size in words if size >= _SENTENCE)
+    return _without_targets(_without_navigation(lines, len(text))) if prose >= _PROSE else text
+
+
+def _without_pictures(text: str) -> str:
+    """Return a page with what its pictures show in place of their addresses, unless it is about pictures."""
+    pictures = text.count("![")
+    if not pictures or _ABOUT_PICTURES * text.count("](") < pictures:
+        return text
+
+    def linked(found: re.Match[str]) -> str:
+        alt, picture, page, blanks = found.groups()
+        if page == picture:
+            return f"![{alt}]({picture}){blanks}"
+        # The link beside it says what the page is about.
+        return "" if text.count(f"]({page})") > 1 else f"[{alt or 'picture'}]({page}){blanks}"
+
+    return _SHOWN_PICTURE.sub(
+        lambda found: found[1] and f"[image: {found[1]}]", _BARE_PICTURES.sub("", _LINKED_PICTURE.sub(linked, text))
+    )
+
+
+def _without_targets(text: str) -> str:
+    """Return a page whose links only say what they show where they lead into it or come again."""
+    text = _EDIT.sub("", _IN_PAGE.sub(r"\1", text))
+    seen: set[str] = set()
+
+    def shown(found: re.Match[str]) -> str:
+        again = found[0] in seen
+        seen.add(found[0])
+        return f"[{found[1]}]" if again else found[0]
+
+    return _NAMED_LINK.sub(shown, text)
+
+
+def _without_navigation(lines: Sequence[str], size: int) -> str:
+    kept: list[str] = []
+    run: list[str] = []
+    at = start = 0
+    for line in (*lines, None):
+        if line is not None and (_is_link_only(line) or (run and not line.strip())):
+            start = start if run else at
+            run.append(line)
+        else:
+            links = sum(1 for one in run if one.strip())
+            is_edge = at <= _EDGES[0] * size or start >= _EDGES[1] * size
+            kept += [f"[navigation: {links} links]", ""] if links >= _LINK_LINES and is_edge else run
+            kept += [] if line is None else [line]
+            run = []
+        at += 0 if line is None else len(line) + 1
+    return "\n".join(kept)
+
+
+def _is_link_only(line: str) -> bool:
+    """Whether a line holds nothing but links and what marks an item of a list."""
+    return "](" in line and not _LINK.sub("", _ITEM.sub("", line, count=1)).strip(" |·•,#")
