@@ -18,11 +18,11 @@ from shaping.paths.labels import LabelledValues
 from shaping.paths.private import private_names
 from shaping.paths.rules import below, through_lists
 from shaping.paths.selection import Rest, after_index
-from shaping.paths.spelling import is_escaped, visible_text
+from shaping.paths.spelling import visible_text
 from shaping.redaction.credentials import BY_NAME, CREDENTIALS, PRIVATE_KEY, key_in_part, may_hold_key, parts_of_keys
 from shaping.redaction.engine import NO_RULES, SHORT, Rule, Ruleset, Test, has_one, lower_parts, mark
 from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
-from shaping.redaction.text import MARKED, QUADS, assigned, candidates, hides, is_mark, normal_name, replace, secrets
+from shaping.redaction.text import QUADS, assigned, candidates, is_mark, may_be_decoded, normal_name, replace, secrets
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -97,7 +97,7 @@ def scrub(value: Value, *, names: bool = False) -> Value:
 def rules_for(value: Any, written: bytes | None = None) -> Ruleset:
     """Return the rules that may find something, by one look at the whole value; none for most values."""
     if isinstance(value, str):
-        return candidates(value)
+        return candidates(value)[0]
     try:
         return _rules_for_json(written or orjson.dumps(value))
     except Exception:  # noqa: BLE001  what cannot be written cannot be called clean: the walk looks at each part
@@ -111,11 +111,10 @@ def _rules_for_json(written: bytes) -> Ruleset:
     apart = _NAME_APART if b'"value":' in written or b'"Value":' in written else _NAME_IN_LIST
     for start in range(0, len(written), _PART):
         text = written[start : start + _PART + _OVERLAP].decode("utf-8", "replace")
-        hidden = hides(text)
-        plain = not hidden and not is_escaped(text) and MARKED not in text
-        if len(text) < SHORT and plain and not _suspicious()(text):
+        if len(text) < SHORT and not may_be_decoded(text) and not _suspicious()(text):
             continue
-        found.update(candidates(text).rules)
+        rules, hidden = candidates(text)
+        found.update(rules.rules)
         is_apart = is_apart or any(map(apart, lower_parts(visible_text(text) if hidden else text)))
     if is_apart:
         return CREDENTIALS if found else BY_NAME

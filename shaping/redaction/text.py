@@ -16,39 +16,40 @@ from shaping.paths.spelling import (
     INVISIBLE,
     OF_HTML,
     OF_URL,
+    SHOWN_ESCAPE,
     has_controls,
     is_escaped,
     unescaped,
     without_controls,
 )
 from shaping.redaction.credentials import BARE, CREDENTIALS, GENERIC, pages
-from shaping.redaction.engine import NO_RULES, Rule, Ruleset, Span, encodable, has_one, mark, unbase64
+from shaping.redaction.engine import Rule, Ruleset, Span, encodable, has_one, mark, unbase64
 from shaping.redaction.names import Named, assignments, sensitive
 
 _HIDES: Final = has_one([f"[{INVISIBLE}{BLANKS}]"])
 _SHOWN: Final = bytes((9, 10, 13, *range(32, 127)))
 # One by one: a pattern that begins with one character is found at the speed of memory.
-_ESCAPES: Final = tuple(map(re.compile, (f"%{OF_URL}", f"&{OF_HTML}", f"[{INVISIBLE}{BLANKS}]")))
+_ESCAPES: Final = tuple(map(re.compile, (f"%{OF_URL}", f"&{OF_HTML}")))
+_HIDDEN: Final = re.compile(f"[{INVISIBLE}{BLANKS}]")
+_BLOCK: Final = 1024  # characters of which the fast engine says at once that none is hidden
 _MOST_ESCAPES: Final = 4  # kinds of escapes inside each other
 # Base64 of printable ASCII has few characters in three places of four; 18 such bytes are no word.
 QUADS: Final = "(?:[I-Za-f][C-HS-Xi-ny-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]){6}"
 _BASE64: Final = re.compile(QUADS)
 _HAS_BASE64: Final = has_one([QUADS])
 _SHORTEST_BASE64: Final = 24
+_FEW_RUNS: Final = 256  # characters of which the fast engine says at once that no run of base64 in them is text
 _BEFORE_TEXT: Final = 64  # characters of base64 before those that are text for sure
 _OF_BASE64: Final = r"A-Za-z0-9+/_\-"
 _KINDS: Final = bytes(ord("a" if re.match(f"[{_OF_BASE64}]", chr(code)) else " ") for code in range(256))
 # What stands between two lines of base64: quotes, indents, what quotes a mail, the number of a line. A sign before a
 # line may be that of a diff or of the base64 itself, so both are tried. Words of a sentence are no such line.
 _BETWEEN: Final = rf"(?:[^{_OF_BASE64}=\n(\[{{]|[+-](?![{_OF_BASE64}]))"
-_WRAPS: Final = tuple(
-    re.compile(
-        rf"[\r\n]{sign}(?:{_BETWEEN}|\n){{0,60}}"
-        rf"(?:[0-9]{{1,6}}[^{_OF_BASE64}=\n]{{1,8}})?"
-        rf"(?=[{_OF_BASE64}]{{16}}|[{_OF_BASE64}]++(?:[=\r\n\"'`\\,;<|]|\Z))"
-    )
-    for sign in ("", "[+-]")
+_NEXT_LINE: Final = (
+    rf"(?:{_BETWEEN}|\n){{0,60}}(?:[0-9]{{1,6}}[^{_OF_BASE64}=\n]{{1,8}})?"
+    rf"(?=[{_OF_BASE64}]{{16}}|[{_OF_BASE64}]++(?:[=\r\n\"'`\\,;<|]|\Z))"
 )
+_WRAPS: Final = {end: [re.compile(end + sign + _NEXT_LINE) for sign in ("", "[+-]")] for end in (r"\n", r"[\r\n]")}
 _WRAPPED: Final = re.compile(rf"(?<=[{_OF_BASE64}]{{16}})(?:[^{_OF_BASE64}=\n]{_BETWEEN}{{0,12}})?\Z")
 _LONGEST_END: Final = 29  # characters before the end of a line that are looked at
 _CODE: Final = re.compile(
@@ -60,7 +61,10 @@ _AROUND: Final = 500  # characters on either side of an escape that a credential
 # A mark of ours says nothing; of any other text that looks like one, what it holds is looked at.
 _MARK: Final = re.compile(r"\[redacted:(?:([^\[\]\n]{0,200})(\]))?")
 # What breaks a line, but stands in the middle of a token: a rule looks over it.
-_BREAK: Final = re.compile(r"[\r\x0b\x0c\x85](?<=[A-Za-z0-9_-].)(?=[A-Za-z0-9_-])")  # with the engine's fast search
+_BREAKS: Final = "\r\x0b\x0c\x85"
+_IN_WORD: Final = r"(?<=[A-Za-z0-9_-].)(?=[A-Za-z0-9_-])"
+_BREAK: Final = re.compile(f"[{_BREAKS}]{_IN_WORD}")
+_EACH_BREAK: Final = {sign: re.compile(sign + _IN_WORD) for sign in _BREAKS}
 MARKED: Final = "[redacted:"
 _APART: Final = frozenset(" \t\r\n\"'`,;:&@=()[]{}<>|\\")  # what stands between a value and other things
 _OURS: Final = frozenset({"field-name", "path", "unreadable", "header", *(rule.name for rule in CREDENTIALS.rules)})
@@ -84,7 +88,7 @@ class View(NamedTuple):
 def views(text: str) -> Iterator[View]:
     """Yield the text, and what it says without its escapes, colours and the like where it has any."""
     yield View(text, [], [])
-    if _may_be_decoded(text):
+    if may_be_decoded(text):
         yield from (view for view in (_decode(text, form=form) for form in _ways(text)) if view.decoded)
     for has_one_of, sign in ((has_controls, CONTROL), (_breaks, _BREAK)):
         if has_one_of(text):
@@ -105,7 +109,7 @@ def hides(text: str) -> bool:
 
 def normal_name(name: str) -> str:
     """Return the name of a field without its escapes and what shows nothing."""
-    return _decode(name).text if _may_be_decoded(name) else name
+    return _decode(name).text if may_be_decoded(name) else name
 
 
 def is_mark(text: str) -> bool:
@@ -114,19 +118,23 @@ def is_mark(text: str) -> bool:
     return found is not None and found[1] in _OURS
 
 
-def _may_be_decoded(text: str) -> bool:
+def may_be_decoded(text: str) -> bool:
+    """Return whether a text has anything that somebody who decodes it reads otherwise."""
     return is_escaped(text) or MARKED in text or hides(text)
 
 
 def _breaks(text: str) -> bool:
-    return any(one in text for one in "\r\x0b\x0c\x85") and _BREAK.search(text) is not None
+    return any(sign in text and pattern.search(text) for sign, pattern in _EACH_BREAK.items())
 
 
 def _decode(text: str, *, form: bool = False) -> View:
     view = View(text, [], [])
     for _ in range(_MOST_ESCAPES):
+        escape = ESCAPE if hides(view.text) else SHOWN_ESCAPE if is_escaped(view.text) else None
+        if escape is None:
+            break
         # A form writes a blank as a plus sign, and a plus sign as an escape.
-        inner = _decode_once(view.text.replace("+", " ") if form and "%" in view.text else view.text)
+        inner = _decode_once(view.text.replace("+", " ") if form and "%" in view.text else view.text, escape)
         if not inner.decoded:
             break
         view = inner._replace(outer=view if view.decoded else None)
@@ -155,12 +163,12 @@ def _without(text: str, gone: list[tuple[int, int]]) -> View:
     return View("".join((*pieces, text[ends[-1] :])), list(accumulate(map(len, pieces))), ends[1:])
 
 
-def _decode_once(text: str) -> View:
+def _decode_once(text: str, escape: re.Pattern[str]) -> View:
     pieces: list[str] = []
     decoded: list[int] = []
     written: list[int] = []
     last = size = 0
-    for match in ESCAPE.finditer(text):
+    for match in escape.finditer(text):
         character = unescaped(match)
         if character == match[0]:
             continue
@@ -172,8 +180,8 @@ def _decode_once(text: str) -> View:
     return View("".join((*pieces, text[last:])), decoded, written)
 
 
-def candidates(text: str) -> Ruleset:
-    """Return the rules that may find something in a text or in any part of it; none for most texts."""
+def candidates(text: str) -> tuple[Ruleset, bool]:
+    """Return the rules that may find something in a text or any part of it, mostly none, and whether it `hides`."""
     plain = _without_backslashes(text)
     found = _matching(plain)
     hidden = hides(plain)
@@ -188,25 +196,27 @@ def candidates(text: str) -> Ruleset:
         for form in (False, True):
             if decoded := [_decode(part, form=form).text for part in parts if form in _ways(part)]:
                 found += _matching("\n".join(decoded))
-    return CREDENTIALS.only({*found}) if found else NO_RULES
+    return CREDENTIALS.only({*found}), hidden
 
 
 def _matching(text: str) -> list[Rule]:
     seen = encodable(text)
     found = CREDENTIALS.matching(seen)
     if _HAS_BASE64(seen):
-        said = "\n".join(view.text for run in _base64_texts(text) for view in views(run.text))
-        found += CREDENTIALS.matching(encodable(said))
+        said = {run.text for run in _base64_texts(text)}  # many stand in every record
+        found += CREDENTIALS.matching(encodable("\n".join(view.text for one in said for view in views(one))))
     return found
 
 
 def _without_backslashes(text: str) -> str:
     """Decode the escapes of JSON roughly: what is left of them is a quote, which all rules allow beside quotes."""
-    if "\x1b\\" in text or "001b\\" in text:
-        text = _END_OF_LINK.sub("\x07", text)
-    if "\\" not in text:
+    if "\\" not in text:  # one letter is searched for many times faster than two
         return text
+    if "\x1b" in text or "001b\\" in text:
+        text = _END_OF_LINK.sub("\x07", text)
     first, *parts = text.split("\\")
+    if not parts:
+        return text
     # A run of backslashes is one: between them stands nothing.
     known = _AFTER_BACKSLASH.get
     after = [f"{sign}{part[1:]}" if (sign := known(part[0])) else _coded(part) for part in parts if part]
@@ -227,8 +237,11 @@ def _escaped_parts(text: str, *, hidden: bool) -> list[str]:
     """Return what stands around escapes, without the rest."""
     parts: list[str] = []
     start = end = 0
-    looked = _ESCAPES if hidden else _ESCAPES[:2]
-    for first, last in sorted(match.span() for escape in looked for match in escape.finditer(text)):
+    spans = [match.span() for escape in _ESCAPES for match in escape.finditer(text)]
+    for block in range(0, len(text), _BLOCK) if hidden else ():
+        if hides(text[block : block + _BLOCK]):
+            spans += [match.span() for match in _HIDDEN.finditer(text, block, block + _BLOCK)]
+    for first, last in sorted(spans):
         if first > end:
             parts.append(text[start:end])
             start = max(first - _AROUND, end)
@@ -242,7 +255,7 @@ def secrets(text: str, rules: Ruleset = CREDENTIALS, context: str = "", rest: in
     Its first `rest` characters are the rest of a private key that began in another text.
     """
     is_named = context and rules.knows(context)
-    if not (rest or is_named or _may_be_decoded(text) or _breaks(text) or rules.matching(encodable(text))) and (
+    if not (rest or is_named or may_be_decoded(text) or _breaks(text) or rules.matching(encodable(text))) and (
         len(text) < _SHORTEST_BASE64 or not _HAS_BASE64(encodable(text))
     ):
         return []
@@ -294,20 +307,33 @@ class Base64Text(NamedTuple):
 
 def _base64_texts(text: str) -> Iterator[Base64Text]:
     """Yield what long runs of base64 characters say, each alone and with those in the lines that it goes on in."""
-    for view in (View(text, [], []), *(_without(text, gaps) for wrap in _WRAPS if (gaps := _gaps(text, wrap)))):
-        kinds = view.text.encode("ascii", "replace").translate(_KINDS)
-        start = kinds.find(b"a" * _SHORTEST_BASE64)
-        while start >= 0:
-            end = _end(kinds, start)
-            # Most runs are addresses and names, which the fast engine tells apart.
-            if _HAS_BASE64(view.text[start:end]) and (found := _BASE64.search(view.text, start, end)):
+    wraps = _WRAPS[r"[\r\n]" if "\r" in text else r"\n"]
+    for view in (View(text, [], []), *(_without(text, gaps) for wrap in wraps if (gaps := _gaps(text, wrap)))):
+        for start, end in _runs(view.text):
+            if found := _BASE64.search(view.text, start, end):
                 # What can be nothing else but text may begin within a secret.
                 begin = max(found.start() - _BEFORE_TEXT, start + (found.start() - start) % 4)
                 padding = view.text[end : end + 2]
-                end += len(padding) - len(padding.lstrip("="))
-                said = unbase64(view.text[begin:end]).decode("utf-8", "replace")
-                yield Base64Text(said, (view.original(begin), view.original(end)))
-            start = kinds.find(b"a" * _SHORTEST_BASE64, end)
+                stop = end + len(padding) - len(padding.lstrip("="))
+                said = unbase64(view.text[begin:stop]).decode("utf-8", "replace")
+                yield Base64Text(said, (view.original(begin), view.original(stop)))
+
+
+def _runs(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where long runs of base64 characters stand; most are addresses and names, which the fast engine skips."""
+    seen = encodable(text)
+    kinds = text.encode("ascii", "replace").translate(_KINDS)
+    border = 0
+    while border < len(text):
+        block, border = border, _end(kinds, border + _FEW_RUNS)
+        if not _HAS_BASE64(seen[block:border]):
+            continue
+        start = kinds.find(b"a" * _SHORTEST_BASE64, block, border)
+        while start >= 0:
+            end = _end(kinds, start)
+            if _HAS_BASE64(text[start:end]):
+                yield start, end
+            start = kinds.find(b"a" * _SHORTEST_BASE64, end, border)
 
 
 def _gaps(text: str, wrap: re.Pattern[str]) -> list[tuple[int, int]]:
