@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any, TypeAlias
 
 from shaping.encoders.encoding import encode
-from shaping.noise.records import MISSING, NoiseRule, Owners, Records, Surroundings
+from shaping.noise.records import MISSING, Kind, NoiseRule, Owners, Records, Surroundings
 from shaping.noise.rules import RULES
 from shaping.noise.text import reduce_text
 from shaping.noise.unwrap import may_be_wrapped, unwrap
@@ -24,6 +25,7 @@ Steps: TypeAlias = "tuple[Steps, str | None] | None"
 _HOLDERS = (dict, list, str)
 _NESTS = frozenset({dict, list})
 _DEEP = 200  # deeper than any tool's answer; what lies below is passed on as it is
+_USUAL = 64  # members that a record may have; objects keyed by ids have more
 
 
 def reduce(
@@ -41,7 +43,7 @@ def reduce(
     if type(value) is str:
         reduce_string = _reduce_string if parses else reduce_text
         return reduce_string(value, groups, arguments=arguments)
-    chosen = [rule for rule in rules if rule.group in groups]
+    chosen = tuple(rule for rule in rules if rule.group in groups)
     if not chosen:
         return value, []
     reduction = _Reduction(chosen, arguments, strings="boilerplate" in groups)
@@ -52,7 +54,7 @@ def reduce(
 class _Reduction:
     """One payload on its way through the rules, and what they have left out of it so far."""
 
-    def __init__(self, rules: Sequence[NoiseRule], arguments: frozenset[str], *, strings: bool) -> None:
+    def __init__(self, rules: tuple[NoiseRule, ...], arguments: frozenset[str], *, strings: bool) -> None:
         self._rules = rules
         self._arguments = arguments
         self._unwrap_strings = strings
@@ -86,12 +88,12 @@ class _Reduction:
     def _many_records(self, rows: Sequence[Any], steps: Steps, depth: int, around: Surroundings) -> Sequence[Any]:
         """Apply every rule to the records of one path, then go into what is left of them."""
         records = Records(rows, around, self._arguments)
-        for rule in self._rules:
-            if len(rows) >= rule.least and records.has(rule.kinds):
+        for rule in _about(records.kinds, self._rules):
+            if len(rows) >= rule.least:
                 rule.apply(records)
         for key in records.members("nested") if depth < _DEEP else ():
             if key not in records.drop:
-                self._go_inside(records, key, steps, depth)
+                self._go_inside(records, key, (steps, key), depth + 1)
         if not records.drop and not records.replace:
             return rows
         self._note(records, steps)
@@ -105,9 +107,9 @@ class _Reduction:
         owners = lambda: _owners_of(records, key)  # noqa: E731 (a def for each of hundreds of members costs more)
         around = Surroundings(records.listed, records.nested or records.page, records.other_members(key), owners)
         if types == {dict}:  # what most are takes the straight way: deep answers would use up the stack
-            new = self._many_records(present, (steps, key), depth + 1, around)
+            new = self._many_records(present, steps, depth, around)
         else:
-            new = self.values(present, types & _NESTS, (steps, key), depth + 1, around)
+            new = self.values(present, types & _NESTS, steps, depth, around)
         if new is not present:
             records.replace[key] = _refilled(records.column(key), new)
 
@@ -139,6 +141,8 @@ class _Reduction:
     def _note(self, records: Records, steps: Steps) -> None:
         """Count what was left out; the shaper prices it where somebody asks."""
         rows, drop = records.rows, records.drop
+        if not drop and not records.changed:
+            return
         counts = (len(rows),) * len(drop) if records.uniform else _counts(rows, drop)
         path = _path(steps)
         gone = zip(drop, counts, drop.values(), strict=True)
@@ -148,6 +152,18 @@ class _Reduction:
             Omission(start + key if key.isidentifier() else join(path, key), count, reason)
             for key, count, reason in chain(gone, changed)
         ]
+
+
+def _about(kinds: dict[str, Kind], rules: tuple[NoiseRule, ...]) -> Sequence[NoiseRule]:
+    """Return the rules that may be about members of these names and kinds; those of most records come again."""
+    if len(kinds) > _USUAL:
+        return [rule for rule in rules if not rule.kinds.isdisjoint(kinds.values())]
+    return _about_usual(tuple(kinds), tuple(kinds.values()), rules)
+
+
+@lru_cache(maxsize=1024)
+def _about_usual(names: tuple[str, ...], kinds: tuple[Kind, ...], rules: tuple[NoiseRule, ...]) -> Sequence[NoiseRule]:
+    return [rule for rule in rules if rule.is_about(names, kinds)]
 
 
 def _path(steps: Steps) -> str:

@@ -18,17 +18,26 @@ if TYPE_CHECKING:
 Owners: TypeAlias = "Callable[[], Sequence[dict[str, Json]]]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # found by identity: hashing its fields is slow
 class NoiseRule:
     """A rule: the group that a config names it by, the members it looks at, and the function that decides.
 
-    The engine shows the rule all records at one path, where they have a member of one of its kinds.
+    The engine shows the rule all records at one path, where they have a member of one of its kinds and names.
     """
 
     group: str
     kinds: frozenset[Kind]
     apply: Callable[[Records], None]
+    named: Callable[[str], bool] | None = None  # whether a member's name is one that the rule is about; None for any
     least: int = 1  # records at one path from which the rule has anything to say
+
+    def is_about(self, names: tuple[str, ...], kinds: tuple[Kind, ...]) -> bool:
+        """Whether the rule is about a member of one of these names and its kind."""
+        if self.kinds.isdisjoint(kinds):
+            return False
+        return self.named is None or any(
+            self.named(name) for name, kind in zip(names, kinds, strict=True) if kind in self.kinds
+        )
 
 
 Kind: TypeAlias = Literal[
@@ -150,7 +159,7 @@ class Records:
     def _sort(self) -> None:
         if len(self.rows) > 1:
             self._take_sample()
-        if len(self.rows) == 1 and _is_plain_map(self.rows[0]):
+        if len(self.rows) == 1 and len(self.rows[0]) >= _MANY and _is_plain_map(self.rows[0]):
             self.kinds = dict.fromkeys(self.rows[0], "plain")
         else:
             self.kinds = self._kinds()
@@ -214,10 +223,6 @@ class Records:
         if len(kinds) == 1:
             return self._members.get(kinds[0], [])
         return [key for kind in kinds for key in self._members.get(kind, ())]
-
-    def has(self, kinds: frozenset[Kind]) -> bool:
-        """Whether any member is of one of these kinds."""
-        return not kinds.isdisjoint(self._members)
 
     def settle(self, key: str) -> None:
         """Make a nested member a plain one, which is not gone into any more."""
@@ -346,7 +351,7 @@ class Records:
 
 def _is_plain_map(row: dict[str, Json]) -> bool:
     """Whether an object holds many short words, so that no member needs a look of its own."""
-    if len(row) < _MANY or set(map(type, row.values())) != {str}:
+    if set(map(type, row.values())) != {str}:
         return False
     joined = "\n".join(row.values())  # type: ignore[arg-type]
     return "://" not in joined and "</" not in joined and max(map(len, row.values())) < 64  # type: ignore[arg-type]

@@ -11,13 +11,19 @@ if TYPE_CHECKING:
     from shaping.noise.records import Records
 
 
+_NARRATIVE = "div"
+
+
 def copies(records: Records) -> None:
     """Drop what the rest of the object says."""
     for key in COPIES.intersection(records.kinds):
         records.drop_member(key, "boilerplate")
     # A narrative of FHIR (`"text": {"status": "generated", "div": …}`), which the standard says has nothing of its own.
-    if "div" in records.kinds and all(row.get("status") == "generated" for row in records.rows if "div" in row):
-        records.drop_member("div", "boilerplate")
+    rows = [row for row in records.rows if _NARRATIVE in row]
+    if rows and all(row.get("status") == "generated" for row in rows):
+        records.drop_member(_NARRATIVE, "boilerplate")
 
 
-RULE = NoiseRule("boilerplate", frozenset({"long", "nested", "plain", "markup"}), copies)
+RULE = NoiseRule(
+    "boilerplate", frozenset({"long", "nested", "plain", "markup"}), copies, (COPIES | {_NARRATIVE}).__contains__
+)

@@ -119,4 +119,4 @@ def _is_link_object(item: dict[str, Any]) -> bool:
     return LINK_OBJECT.issuperset(item) and not LINK_TARGET.isdisjoint(item)
 
 
-RULE = NoiseRule("links", frozenset({"nested"}), link_lists)
+RULE = NoiseRule("links", frozenset({"nested"}), link_lists, lambda key: meaning(key).link_list)

@@ -56,7 +56,7 @@ def _best(pages: list[str], records: Records) -> str:
     """Return the link that a person would open: not the one to an API where another leads to the site it is of."""
     best, first = min(pages, key=_rank), records.sample[0]
     host = _host(first.get(best))
-    site = _API_LABEL.sub("", host)
+    site = _API_LABEL.sub("", host) if "api." in host else host
     if site == host:
         return best
     return min((key for key in pages if _host(first.get(key)) == site), key=_rank, default=best)
@@ -214,29 +214,21 @@ def _derived(key: str, records: Records) -> bool:
 
 def _gives(owners: Sequence[dict[str, Json]], key: str, records: Records) -> bool:
     """Whether a pattern and a member of these records, or of those in which they stand, give every link."""
-    return _pattern(*_strings(key, records, owners), key)
+    pairs = zip(records.column(key), owners, strict=True)
+    link, owner = next((link, owner) for link, owner in pairs if type(link) is str)
+    segments = set(_SEGMENT.findall(link))
+    names = [name for name, value in owner.items() if name != key and _is_segment(value, segments)]
+    if not names:
+        return False
+    linked = [pair for pair in zip(records.column(key), owners, strict=True) if type(pair[0]) is str]
+    values = [link for link, _ in linked]
+    return len(linked) < _ENOUGH or any(
+        _follow_patterns(values, [owner.get(name) for _, owner in linked]) for name in names
+    )
 
 
-def _strings(
-    key: str, records: Records, owners: Sequence[dict[str, Json]]
-) -> tuple[list[str], Sequence[dict[str, Json]]]:
-    """Return the strings of a member, and the records or their owners that go with them."""
-    pairs = [(row[key], owner) for row, owner in zip(records.rows, owners, strict=True) if type(row.get(key)) is str]
-    return [value for value, _ in pairs], [owner for _, owner in pairs]  # type: ignore[misc]
-
-
-def _pattern(values: list[str], rows: Sequence[dict[str, Json]], key: str) -> bool:
-    first = values[0]
-    segments = set(_SEGMENT.findall(first))
-    for name, value in rows[0].items():
-        text = value if type(value) is str else str(value) if type(value) is int else None
-        if text not in segments or name == key:
-            continue
-        if len(rows) < _ENOUGH:
-            return True
-        if _follow_patterns(values, [row.get(name) for row in rows]):
-            return True
-    return False
+def _is_segment(value: Json, segments: set[str]) -> bool:
+    return value in segments if type(value) is str else type(value) is int and str(value) in segments
 
 
 def _follow_patterns(links: list[str], words: list[Json]) -> bool:

@@ -144,4 +144,4 @@ def _shortened(text: str) -> str:
     return reduced if omissions else text
 
 
-PRINTED = NoiseRule("boilerplate", frozenset({"long"}), printed)
+PRINTED = NoiseRule("boilerplate", frozenset({"long"}), printed, _is_printed)

@@ -26,16 +26,15 @@ _NEARLY = 20  # words of which one may be missing: an entity, a mark that is a l
 
 def html_twins(records: Records) -> None:
     """Drop the HTML of records that have the same as text."""
-    names = records.members("markup", "long", "plain")
-    # Most records have no such name at all, and all names together are searched fastest.
-    for key in names if "html" in " ".join(names).lower() else ():
-        words = meaning(key).words
-        if "html" not in words or meaning(key).hypermedia:
-            continue
-        others = tuple(word for word in words if word != "html")
+    for key in filter(_is_html, records.members("markup", "long", "plain")):
+        others = tuple(word for word in meaning(key).words if word != "html")
         twin = _twin((others,) if others else _TWINS, records)
         if twin is not None and all(_says_the_same(row.get(key), row.get(twin)) for row in records.rows):
             records.drop_member(key, "boilerplate")
+
+
+def _is_html(key: str) -> bool:
+    return "html" in meaning(key).words and not meaning(key).hypermedia
 
 
 def _twin(names: Collection[tuple[str, ...]], records: Records) -> str | None:
@@ -59,7 +58,7 @@ def _says_the_same(markup: Json, text: Json) -> bool:
     return len(words.difference(_WORD.findall(" ".join(told)))) <= len(words) // _NEARLY
 
 
-HTML_TWINS = NoiseRule("boilerplate", frozenset({"markup", "long", "plain"}), html_twins)
+HTML_TWINS = NoiseRule("boilerplate", frozenset({"markup", "long", "plain"}), html_twins, _is_html)
 
 
 _FILE = re.compile(rf"\.(?:{MARKUP_FILES})$")

@@ -58,4 +58,4 @@ def _size(value: dict[str, Any], *names: str) -> float:
     return 0
 
 
-RULE = NoiseRule("links", frozenset({"nested"}), pictures)
+RULE = NoiseRule("links", frozenset({"nested"}), pictures, lambda key: meaning(key).pictures)
