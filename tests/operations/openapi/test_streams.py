@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from shaping.operations.openapi import from_openapi
+from shaping.operations.openapi import client, from_openapi
 from shaping.operations.openapi.client import HttpConfig
 from shaping.operations.registry import Registry
 
 if TYPE_CHECKING:
     from shaping.envelope import Envelope
+
+
+@pytest.fixture(autouse=True)
+def reconnects_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "RETRY_SECONDS", 0.001)
 
 
 def taken(server: str, name: str, limit: int | None = None, *, method: str = "get", **more: Any) -> list[Envelope[Any]]:
@@ -61,17 +66,33 @@ def test_a_byte_order_mark_and_blocks_without_data_are_no_part_of_an_event(serve
     assert [envelope.data for envelope in taken(server, "marked")] == [1]
 
 
-def test_a_stream_ends_where_the_server_ends_it(server: str, streams: Any) -> None:
+def test_a_stream_with_ids_goes_on_after_its_last_event_until_the_server_says_it_is_over(
+    server: str, streams: Any
+) -> None:
     streams.asked.clear()
-    streams.scripts["ended"] = [["id: 1\ndata: 1\n\n", "retry: 1\n\nid: 2\ndata: 2\n\ndata: lost"], ["data: 3\n\n"]]
-    envelopes = taken(server, "ended")
-    assert [(envelope.data, envelope.meta.extensions["event_id"]) for envelope in envelopes] == [(1, "1"), (2, "2")]
+    streams.scripts["ids"] = [
+        ["id: 1\ndata: 1\n\n", "retry: 1\n\nid: 2\ndata: 2\n\ndata: lost"],
+        ["id: 3\ndata: 3\n\n"],
+    ]
+    assert [envelope.data for envelope in taken(server, "ids")] == [1, 2, 3]
+    assert streams.asked == [None, "2", "3"]
+
+
+def test_a_stream_that_breaks_off_goes_on(server: str, streams: Any) -> None:
+    streams.asked.clear()
+    streams.scripts["broken"] = [["id: 1\ndata: 1\n\n", "BREAK"], ["data: 2\n\n", "data: [DONE]\n\n", "data: 3\n\n"]]
+    assert [envelope.data for envelope in taken(server, "broken")] == [1, 2]
+    assert streams.asked == [None, "1"]
+
+
+@pytest.mark.parametrize("ending", ["BREAK", ""])
+def test_a_request_that_does_something_is_never_sent_again(server: str, streams: Any, ending: str) -> None:
+    streams.asked.clear()
+    streams.scripts["once"] = [["id: 1\ndata: 1\n\n", *filter(None, [ending])], ["id: 2\ndata: 2\n\n"]]
+    envelopes = taken(server, "once", method="post")
+    assert envelopes[0].data == 1
+    assert [envelope.error is not None for envelope in envelopes[1:]] == ([True] if ending else [])
     assert streams.asked == [None]
-
-
-def test_a_stream_with_nothing_to_come_is_empty(server: str, streams: Any) -> None:
-    streams.scripts["over"] = []
-    assert taken(server, "over") == []
 
 
 def test_an_answer_on_offer_whole_and_as_a_stream_is_two_operations(server: str, streams: Any) -> None:
@@ -91,7 +112,16 @@ def test_an_answer_on_offer_whole_and_as_a_stream_is_two_operations(server: str,
     assert anyio.run(main) == (["create mutation object", "create_stream subscription integer"], [1, 2])
 
 
-def test_a_stream_that_breaks_off_is_an_error(server: str, streams: Any) -> None:
+def test_a_stream_that_only_breaks_is_given_up(server: str, streams: Any) -> None:
+    streams.scripts["silent"] = [["id: 1\ndata: 1\n\n"], *[[": nothing\n\n"]] * 9]
+    envelopes = taken(server, "silent")
+    assert [(envelope.data, envelope.error and envelope.error.code) for envelope in envelopes] == [
+        (1, None),
+        (None, "UNAVAILABLE"),
+    ]
+
+
+def test_a_stream_without_ids_that_breaks_off_is_an_error(server: str, streams: Any) -> None:
     streams.scripts["bare"] = [["data: 1\n\n", "BREAK"]]
     envelopes = taken(server, "bare")
     assert [(envelope.data, envelope.error and envelope.error.code) for envelope in envelopes] == [
