@@ -88,7 +88,7 @@ class McpServer:
         self._client = client
         self.operations: tuple[tuple[Spec, Callable[..., Any]], ...] = tuple(_operation(self, tool) for tool in tools)
 
-    async def call(self, tool: str, given: Mapping[str, Any], *, as_task: bool = False) -> dict[str, Any]:
+    async def call(self, tool: str, given: Mapping[str, Any], *, as_task: bool) -> dict[str, Any]:
         """Call a tool and return its result as the protocol's JSON; a task is waited for."""
         params = {"name": tool, "arguments": dict(given), **({"task": {"ttl": TASK_TTL_MS}} if as_task else {})}
         try:
@@ -169,24 +169,15 @@ def read_tool_result(result: Mapping[str, Any], accepts: Callable[[Any], bool] |
         "structured_content": result.get("structuredContent"),
         "protocol_meta": result.get("_meta"),
     }
+    data, error = meta["structured_content"], None
     if result.get("isError") is True:
-        error = read_response(result, "mcp").error or make_error(
-            "INTERNAL_ERROR", "the tool failed and does not say why"
-        )
-        data = result.get("structuredContent")
-        return mcp_envelope(
-            content if data is None else data, is_error=True, error=_with_registry_defaults(error), **meta
-        )
-    data = result.get("structuredContent")
-    if data is None:
-        data = _parse_content(content, accepts)
-    return mcp_envelope(data, is_error=False, **meta)
-
-
-def _with_registry_defaults(error: ErrorDetail) -> ErrorDetail:
-    """Fill in from the registry the members of an error that the server did not send."""
-    fields = error.model_dump(exclude_none=True, exclude={"code", "message", "redirect", "extensions"})
-    return make_error(error.code, error.message or "the tool failed", **fields, redirect=error.redirect, foreign=True)
+        said = read_response(result, "mcp").error or ErrorDetail(code="INTERNAL_ERROR", message="")
+        # What the server did not send, the registry knows of the code.
+        fields = said.model_dump(exclude_none=True, exclude={"code", "message", "redirect", "extensions"})
+        message = said.message or "the tool failed and does not say why"
+        error = make_error(said.code, message, **fields, redirect=said.redirect, foreign=True)
+        accepts = None
+    return mcp_envelope(_parse_content(content, accepts) if data is None else data, error=error, **meta)
 
 
 def _parse_content(content: list[Any], accepts: Callable[[Any], bool] | None) -> Any:

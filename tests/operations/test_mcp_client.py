@@ -203,7 +203,7 @@ def test_data_is_what_the_result_says_most_clearly(result: Any, has_schema: bool
             "NOT_FOUND",
             "no",
         ),
-        ({"isError": True, "content": []}, "INTERNAL_ERROR", "the tool failed"),
+        ({"isError": True, "content": []}, "INTERNAL_ERROR", "the tool failed and does not say why"),
     ],
 )
 def test_an_error_stays_in_the_envelope(result: Any, code: str, message: str) -> None:
