@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -146,7 +145,7 @@ class Shaper(PlanChooser):
             took = {"clean": round((perf_counter() - started) * 1000, 3)} if plan.debug else {}
             # A list is cut at its end; a log that is cut, as a text, keeps the lines that report errors.
             made = present(cleaned, by, about, self.facts, self._originals, timings=took, may_cut=not is_log)
-            return made or self._shape(replace(plan, parse=()), value, call)
+            return made or self._shape(plan.but(parse=()), value, call)
         except CleaningError as fault:
             return unshaped(fault.original, by, about, fault.cause)
         except Exception as fault:  # noqa: BLE001 (a fault of ours, whatever it is, must not cost the tool's answer)
@@ -211,7 +210,7 @@ class Shaper(PlanChooser):
         kept = recall(keeper, ref, owner=owner or self.facts.session_id)
         plan = self.plan(kept.meta.get("tool", ""), surface=surface)
         if search is not None:
-            plan = replace(plan, max_tokens=max_tokens or plan.max_tokens)
+            plan = plan.but(max_tokens=max_tokens or plan.max_tokens)
             return present_hits(kept, search, plan, self._shape, cursor=cursor)
         return expanded_page(
             kept,
@@ -247,7 +246,7 @@ class Shaper(PlanChooser):
             self._databases = Databases()
         key = (ref, owner or "", surface, self.loaded_config.hash)
         plan, rows = self._databases.query(key, sql, recalled)
-        return present_rows(rows, replace(plan, max_tokens=max_tokens or plan.max_tokens), self._shape)
+        return present_rows(rows, plan.but(max_tokens=max_tokens or plan.max_tokens), self._shape)
 
     def keeper(self, surface: Surface) -> Keeper:
         """Return what writes to this shaper's store; the surface of the first call decides which."""
@@ -289,7 +288,7 @@ def _read(value: Any, plan: Plan, call: CallContext) -> tuple[Any, Plan, CallCon
 
 def for_rows(plan: Plan, parsed: Parsed) -> Plan:
     """Return a plan by which rows of CSV stay rows: as JSON even a few of them are dearer."""
-    return replace(plan, encoding="table") if parsed.format == "csv" and plan.encoding == "auto" else plan
+    return plan.but(encoding="table") if parsed.format == "csv" and plan.encoding == "auto" else plan
 
 
 def _is_log(parsed: Parsed) -> bool:

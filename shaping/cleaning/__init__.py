@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import replace
 from functools import lru_cache
 from traceback import format_tb
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
@@ -170,7 +169,7 @@ def envelope_in(value: dict[str, Any], plan: Plan) -> tuple[Any, Plan]:
     found = envelopes.read_wire(value, paths=paths)
     if found is None:
         return value, plan
-    return found, replace(plan, dialect=form) if plan.dialect == "none" else plan
+    return found, plan.but(dialect=form) if plan.dialect == "none" else plan
 
 
 def data_in(text: str, plan: Plan) -> Parsed | None:

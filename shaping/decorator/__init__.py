@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Sequence
-from dataclasses import replace
 from typing import Any, Literal, ParamSpec, get_args, overload
+
+import orjson
 
 from shaping.cleaning import Pieces, fail_safe
 from shaping.decorator.annotation import describe_return
@@ -21,8 +22,9 @@ from shaping.decorator.frameworks import (
 )
 from shaping.errors import ErrorDetail, from_exception, registry
 from shaping.errors.exceptions import says_less, text_of
+from shaping.present import Presented
 from shaping.redaction import scrub
-from shaping.response import Shaped, ShapedDict, ShapedList
+from shaping.response import CallContext, Shaped, ShapedDict, ShapedList
 from shaping.settings.context import CallNotes
 from shaping.settings.plan import Overrides, Plan
 from shaping.shaper import Shaper
@@ -223,7 +225,7 @@ class DecoratedCall(CallNotes):
         plan = self.tool.plan()
         # Half of it, because an error has a share of the budget and its words are written as JSON there.
         most = None if plan.max_tokens is None else plan.max_tokens // 2
-        words = self.tool.shaper.shape_by(replace(plan.for_error(), max_tokens=most), str(error))
+        words = self.tool.shaper.shape_by(plan.for_error().but(max_tokens=most), str(error))
         return detail.model_copy(update={"message": scrub(words.text)})
 
     def _failed(self, shaped: Shaped, error: Exception | None) -> Any:
@@ -250,18 +252,12 @@ class DecoratedCall(CallNotes):
 
     def shape(self, value: Any, error: ErrorDetail | None = None, *, as_json: bool = True) -> Shaped:
         """Shape a value by the tool's choices; what an MCP framework has advertised is kept to."""
-        tool = self.tool
-        if self.pieces is not None and tool.shaper.mode == "on":
+        tool, shaper = self.tool, self.tool.shaper
+        if self.pieces is not None and shaper.mode == "on":
             value = self.pieces.clean(value, tool.plan())
-        return tool.shaper.shape(
-            value,
-            tool=tool.name,
-            default_profile=tool.profile,
-            request=self.request,
-            error=error,
-            as_json=as_json and tool.form == "envelope",
-            **self.about(),
-        )
+        plan, wrong = shaper.choose(tool.name, default_profile=tool.profile, request=self.request)
+        call = CallContext(error=error, as_json=as_json and tool.form == "envelope", **self.about())
+        return shaper.shape_by(plan, value, call._replace(warnings=(*call.warnings, *wrong)) if wrong else call)
 
 
 def marked(shaped: Shaped, raw: Any) -> Any:
@@ -275,7 +271,9 @@ def marked(shaped: Shaped, raw: Any) -> Any:
         answer = ShapedList(value)
     else:
         return value
-    answer.shaped, answer.digest = shaped, json_digest(value)
+    # What was shaped is plain, and need not be looked through for that.
+    digest = hash(orjson.dumps(value)) if type(shaped) is Presented else json_digest(value)
+    answer.shaped, answer.digest = shaped, digest
     return answer
 
 

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
@@ -42,8 +43,7 @@ _BINARY = ("data", "blob", "bytes")  # members that hold base64, in which a rule
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\r\n-]{256,}={0,2}\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenChannels:
+class ChosenChannels(NamedTuple):
     """What goes out: text in `content`, data in `structuredContent`, and a schema in the tool's definition."""
 
     text: bool
@@ -78,8 +78,7 @@ def decide(setting: Channels, client: KnownClient, *, typed: bool = False, relay
     return STRUCTURED if client.reads == "both" else BOTH
 
 
-@dataclass(frozen=True, slots=True)
-class ToolEntry:
+class ToolEntry(NamedTuple):
     """A tool as one session was shown it; fixed for that session's life."""
 
     wire: dict[str, Any]
@@ -87,13 +86,12 @@ class ToolEntry:
     forced: bool = False  # whether a config asked for these channels
     declared: Mapping[str, Any] | None = None
     advertised: Mapping[str, Any] | None = None
-    limit: Mapping[str, int] = field(default_factory=dict)  # the largest result of which the client shows all
+    limit: Mapping[str, int] = MappingProxyType({})  # the largest result of which the client shows all
     whole_structure: bool = False  # whether structured content is not shaped: for an app, or an unknown schema
     for_model: bool = True  # whether the model is shown the results
 
 
-@dataclass(frozen=True, slots=True)
-class ResultContext:
+class ResultContext(NamedTuple):
     """What is known of a call when its result comes back."""
 
     tool: str
@@ -463,7 +461,7 @@ def fit_blocks(result: Mapping[str, Any], context: ResultContext) -> tuple[Mappi
         return result, context
     tokens = counter(plan.tokenizer).exact(written)
     if tokens <= plan.max_tokens * _BLOCKS_MOST:
-        return result, replace(context, plan=replace(plan, max_tokens=plan.max_tokens - tokens))
+        return result, context._replace(plan=plan.but(max_tokens=plan.max_tokens - tokens))
     first = next(place for place, text in enumerate(texts) if text)
     folded = [text.get("resource", text) for text in texts if text]
     content: list[Any] = []
@@ -499,7 +497,7 @@ def possible_channels(context: ResultContext, data: ResultData) -> ChosenChannel
 
 def protecting_plan(plan: Plan) -> Plan:
     """Return a plan that leaves out only what must never leave, and what is over its budget."""
-    return replace(plan, fields=plan.private, error_fields=plan.private, empties=KEEP_EMPTIES, noise=())
+    return plan.but(fields=plan.private, error_fields=plan.private, empties=KEEP_EMPTIES, noise=())
 
 
 def _shape_each(
@@ -532,11 +530,11 @@ def _text_before(result: Mapping[str, Any], data: ResultData, part: DataPart, cl
 
 def _plan_for(part: DataPart, plan: Plan, budget: int | None) -> Plan:
     if plan.verbatim and not is_listing(part.value):
-        plan = replace(plan, noise=())
+        plan = plan.but(noise=())
     if part.prose:
         # Field rules apply to the data that stands in prose, and hold back prose that may hold what is private.
-        return replace(plan, dialect="none", max_tokens=budget)
-    return plan if plan.max_tokens == budget else replace(plan, max_tokens=budget)
+        return plan.but(dialect="none", max_tokens=budget)
+    return plan if plan.max_tokens == budget else plan.but(max_tokens=budget)
 
 
 def _readable(block: Mapping[str, Any]) -> dict[str, Any]:

@@ -243,7 +243,7 @@ def _within_limit(
             break
         now = int(count(context.client.shown(out.wire)))
         budget = max(_SMALLEST, int(min(now, context.plan.max_tokens or now) / excess * 0.95))
-        context = replace(context, plan=replace(context.plan, max_tokens=budget))
+        context = context._replace(plan=context.plan.but(max_tokens=budget))
         out = shape(shaper, result, context)
     return out
 
@@ -265,7 +265,7 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
     if _misfit(written, context):
         if context.advertised_plan is not None:
             # The config was edited since the schema was advertised, and what it asks for now does not fit.
-            return _success(shaper, result, replace(context, plan=context.advertised_plan, advertised_plan=None))
+            return _success(shaper, result, context._replace(plan=context.advertised_plan, advertised_plan=None))
         return _unfiltered(shaper, result, data, context)
     out = with_meta(written, shaped, context)
     if META_KEY in (out.get("_meta") or {}) and "structuredContent" in out and _stands_apart(result, data):
@@ -340,19 +340,19 @@ def _without_data(shaper: Shaper, result: Mapping[str, Any], context: ResultCont
 
 def _noted(shaper: Shaper, context: ResultContext) -> list[Shaped]:
     """Return the warnings of a call as the notice below an empty text; nothing where it has none."""
-    plan = replace(context.plan, dialect="none")
+    plan = context.plan.but(dialect="none")
     return [shaper.shape_by(plan, "", context.call)] if context.call.warnings else []
 
 
 def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
     """Write an error result: the tool's own words, within the budget, with the code that they tell of."""
-    context = replace(context, entry=replace(context.entry, channels=TEXT, advertised=None))
+    context = context._replace(entry=context.entry._replace(channels=TEXT, advertised=None))
     data = _words_first(read_parts(result, context))
     said = "\n".join(texts_of(result))
     structured = result.get("structuredContent")
     told = said or (orjson.dumps(structured).decode() if structured else "")
     error = clean_error(context.error or error_from_text(told, context.tool, context.tools), context.plan)
-    shaped = shape_parts(shaper, result, data, replace(context, plan=context.plan.for_error()))
+    shaped = shape_parts(shaper, result, data, context._replace(plan=context.plan.for_error()))
     texts = [text for one, part in zip(shaped, data.parts, strict=True) if (text := _error_text(one, part, data, said))]
     out = _write_error(shaper, error, texts, context, shaped)
     if not said and shaped and context.client.meta == "errors" and isinstance(shaped[0].value, dict):
@@ -570,13 +570,13 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     plan = protecting_plan(context.plan)
 
     def attempt(plan: Plan) -> tuple[dict[str, Any], list[Shaped]]:
-        whole = replace(context, plan=plan, call=call)
+        whole = context._replace(plan=plan, call=call)
         shaped = shape_parts(shaper, result, data, whole)
         return _written(result, data, shaped, whole), shaped
 
     written, shaped = attempt(plan)
     if _misfit(written, context):
-        every, of_every = attempt(replace(plan, max_tokens=None, max_items=None, max_string=None))
+        every, of_every = attempt(plan.but(max_tokens=None, max_items=None, max_string=None))
         if not _misfit(every, context):
             written, shaped = every, of_every
     return ShapedResult(with_meta(written, shaped, context), shaped)

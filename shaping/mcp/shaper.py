@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -282,7 +282,7 @@ class MCPShaper:
         told = None if raised is None else error_text(raised)
         if raised is not None and told is not None and says_less(error, own_words(str(raised))):
             # The words of a tool are its answer, and have the budget of one.
-            shaped = shape_call(self.shaper, told, replace(context, error=error))
+            shaped = shape_call(self.shaper, told, context._replace(error=error))
         else:
             shaped = ShapedResult(error_result(self.shaper, context, error))
         self._call_log.record_call(session, context, raw or told, shaped, _NO_OPTIONS, server=server, started=started)
@@ -310,7 +310,7 @@ class MCPShaper:
         result: dict[str, Any] = {"content": [{"type": "text", "text": text_of(expanded, context)}]}
         if session.known.fails_on_json_lists and not isinstance(expanded.value, dict):
             result["structuredContent"] = {"result": expanded.value}
-        return with_meta(result, [expanded], replace(context, plan=expanded.plan)), expanded.plan
+        return with_meta(result, [expanded], context._replace(plan=expanded.plan)), expanded.plan
 
     @property
     def announces(self) -> bool:
@@ -340,12 +340,12 @@ class MCPShaper:
     ) -> ResultContext:
         plan, wrong = self._plan(self.shaper.loaded_config, tool, options, server)
         if plan.overflow == "auto":
-            plan = replace(plan, overflow="file" if self.local and session.known.files else "ref")
+            plan = plan.but(overflow="file" if self.local and session.known.files else "ref")
         entry = session.tools.get(tool)
         if entry is None:
             entry = unlisted_entry(plan, session.known, relay=self.relay)
             # A client that was told of the tool elsewhere may check the structured content, or hand it to an app.
-            entry = replace(entry, whole_structure=self.relay and not entry.forced)
+            entry = entry._replace(whole_structure=self.relay and not entry.forced)
         advertised_plan = None
         edited = session.loaded_config is not self.shaper.loaded_config and options.request is None
         if edited and entry.advertised is not None:
@@ -426,7 +426,7 @@ def _as_advertised(plan: Plan, earlier: Plan) -> Plan | None:
     if plan.private_paths != earlier.private_paths:
         # What must not leave outranks what was promised.
         return None
-    return replace(plan, fields=earlier.fields, error_fields=earlier.error_fields, dialect=earlier.dialect)
+    return plan.but(fields=earlier.fields, error_fields=earlier.error_fields, dialect=earlier.dialect)
 
 
 def _fits(session: Session, entry: ToolEntry, plan: Plan) -> bool:

@@ -213,7 +213,7 @@ class Presented(Shaped):
 
     def within(self, max_tokens: int) -> Shaped:
         """Return this response, cut where its text has more tokens than that."""
-        plan = replace(self.plan, max_tokens=max_tokens)
+        plan = self.plan.but(max_tokens=max_tokens)
         return _with_file(_fit(replace(self, plan=plan, fitted=Fitted(self.cleaned.value))))
 
     def text_before(self) -> str:
@@ -268,7 +268,7 @@ def _with_file(cut: Presented) -> Presented:
     file = cut.original.file if cut.truncated else None
     if file is None or not any(file.path.name in render(cut) for render in (_text, _as_json)) or file.write():
         return cut
-    plan = replace(cut.plan, overflow="ref")
+    plan = cut.plan.but(overflow="ref")
     original = replace(cut.original, plan=plan)
     return _fit(replace(cut, plan=plan, original=original, fitted=Fitted(cut.cleaned.value), terse=False))
 
@@ -277,7 +277,7 @@ def plan_beside(said: str, plan: Plan) -> Plan:
     """Return the plan for data that goes out with a text beside it, which takes its part of the budget."""
     if plan.max_tokens is None:
         return plan
-    return replace(plan, max_tokens=max(1, plan.max_tokens - counter(plan.tokenizer).exact(said) - _SPARE))
+    return plan.but(max_tokens=max(1, plan.max_tokens - counter(plan.tokenizer).exact(said) - _SPARE))
 
 
 def fit_lines(plan: Plan, attempt: Callable[[int | None, Detail], tuple[R, str, CutText]]) -> R | None:
@@ -309,7 +309,7 @@ def _cut(whole: Presented, render: Callable[[Presented], str], exact: Callable[[
     response, fitted = _largest(whole, render, exact)
     if not fitted.fits or _is_mute(fitted, whole.cleaned.value):
         # What is said about the cut would take all of the budget: then it is only said that there was one.
-        plan = replace(whole.plan, debug=False)
+        plan = whole.plan.but(debug=False)
         response, _ = _largest(replace(whole, terse=True, plan=plan), render, exact)
     return response
 

@@ -49,6 +49,7 @@ EnvelopeMember: TypeAlias = Literal[
     "config_hash", "timings", "plan",
 ]  # fmt: skip
 LIMITS = frozenset({"max_tokens", "max_items", "max_string"})
+_MOST_VARIANTS = 64  # of one plan: a budget may be any number
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,17 @@ class Plan:
     overflow: Overflow = "ref"
     enabled: bool = True  # whether answers are shaped, or only secrets and private fields taken out of them
     limited_by_call: bool = False  # whether the call itself asks for so many elements or characters
+    _variants: dict[tuple[Any, ...], Plan] = field(default_factory=dict, init=False, repr=False)
+
+    def but(self, **choices: Any) -> Plan:
+        """Return the plan with other choices; most are asked for again, and a copy takes long beside a small answer."""
+        asked = tuple(choices.items())
+        found = self._variants.get(asked)
+        if found is None:
+            found = replace(self, **choices)
+            if len(self._variants) < _MOST_VARIANTS:
+                self._variants[asked] = found
+        return found
 
     @property
     def closed(self) -> bool:
@@ -158,11 +170,11 @@ class Plan:
     @property
     def anywhere(self) -> Plan:
         """The plan with its private paths at any depth: what stands around data has a shape of its own."""
-        return self if self.private is None else replace(self, private=self.private.at_any_depth())
+        return self if self.private is None else self.but(private=self.private.at_any_depth())
 
     def for_error(self) -> Plan:
         """Return the plan for a tool's error: its words and its data are never noise, and JSON in it stays JSON."""
-        return replace(self, fields=self.error_fields, noise=(), encoding="json", dialect="none")
+        return self.but(fields=self.error_fields, noise=(), encoding="json", dialect="none")
 
     @property
     def lists_omissions(self) -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, get_args
 
 import pytest
@@ -17,14 +18,14 @@ def plan(override: dict[str, Any] | None = None, **call: Any) -> Plan:
 
 def kept(override: dict[str, Any], *, failed: bool = False, **call: Any) -> Any:
     made = plan(override, **call)
-    fields = made.error_fields if failed else made.fields
-    return DATA if fields is None else fields.apply(DATA)
+    chosen = made.error_fields if failed else made.fields
+    return DATA if chosen is None else chosen.apply(DATA)
 
 
 def test_a_plan_without_a_config_is_the_minimal_profile_compiled() -> None:
     loaded_config = load({})
     made = loaded_config.plan("search")
-    assert {name: getattr(made, name) for name in Plan.__slots__} == {
+    assert {each.name: getattr(made, each.name) for each in fields(Plan) if each.init} == {
         "tool": "search",
         "profile": "minimal",
         "config_hash": loaded_config.hash,
