@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from contextlib import suppress
 from functools import lru_cache
 from itertools import chain, repeat
 from operator import eq, itemgetter
@@ -220,24 +219,30 @@ _LONG = 300  # characters of a string that is too long to stand beside a name in
 class Members:
     """Records, and how many of them have each member, looked at once."""
 
-    __slots__ = ("_columns", "_filled", "counts", "rows")
+    __slots__ = ("_columns", "_filled", "_is_uniform", "counts", "rows")
 
     def __init__(self, rows: Sequence[dict[str, Json]]) -> None:
         self.rows = rows
-        self._columns: dict[str, list[Any]] | None = None  # of records that all have the same members
-        first = rows[0]
-        if len(first) > 1 and set(map(len, rows)) == {len(first)}:
-            with suppress(KeyError):  # as many members, but others
+        self._columns: dict[str, list[Any]] = {}
+        first, size = rows[0], len(rows)
+        self._is_uniform = len(first) > 1 and set(map(len, rows)) == {len(first)}
+        if self._is_uniform:
+            try:
                 self._columns = {key: list(map(itemgetter(key), rows)) for key in first}
-        self.counts = Counter(chain.from_iterable(rows)) if self._columns is None else dict.fromkeys(first, len(rows))
-        self._filled = sum(map(bool, rows)) if self._columns is None else len(rows)
+            except KeyError:  # as many members, but others
+                self._is_uniform = False
+        self.counts: dict[str, int] = (
+            dict.fromkeys(first, size) if self._is_uniform else Counter(chain.from_iterable(rows))
+        )
+        self._filled = size if self._is_uniform else sum(map(bool, rows))
 
     def columns(self, without: Collection[str] = ()) -> dict[str, list[Any]]:
         """Return each member's values, MISSING where a record has none."""
-        if self._columns is not None:
-            return {key: column for key, column in self._columns.items() if key not in without}
-        keys = [key for key in self.counts if key not in without]
-        return {key: list(map(dict.get, self.rows, repeat(key), repeat(MISSING))) for key in keys}
+        known, rows = self._columns, self.rows
+        if not self._is_uniform:
+            new = [key for key in self.counts if key not in known and key not in without]
+            known |= {key: list(map(dict.get, rows, repeat(key), repeat(MISSING))) for key in new}
+        return {key: known[key] for key in self.counts if key not in without} if without else known
 
     def are_maps(self) -> bool:
         """Return whether they are keyed by values, unlike records: many different members, few of them in any one."""
@@ -248,7 +253,7 @@ class Members:
 
     def are_ragged(self, rarely: float = _RARELY) -> bool:
         """Return whether they have little in common: as columns, most cells of members that are not rare are empty."""
-        if self._columns is not None or len(self.counts) <= _MAP:
+        if self._is_uniform or len(self.counts) <= _MAP:
             return False
         often = [times for times in self.counts.values() if times >= rarely * self._filled]
         return not often or sum(often) < _COMMON * len(often) * self._filled
@@ -256,7 +261,7 @@ class Members:
     def rare(self) -> set[str]:
         """Return the members that so few records have that they are better written with their names."""
         rows, counts = self.rows, self.counts
-        if len(rows) <= _FEW or self._columns is not None:
+        if len(rows) <= _FEW or self._is_uniform:
             return set()
         seldom = {key for key, times in counts.items() if times < _SELDOM * len(rows)}
         if len(seldom) <= _FEW:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
@@ -221,14 +221,37 @@ def templates(columns: Mapping[str, list[Any]], prefix: str) -> dict[str, str]:
     targets = {key: texts for key, column in columns.items() if _may_be_derived(column) and (texts := _strings(column))}
     sizes = {key: sum(map(len, filter(None, texts))) for key, texts in targets.items()}
     derived: dict[str, str] = {}
+    ends: dict[tuple[int, int], list[tuple[str, str, str]]] = {}
     for key in sorted(sizes, key=sizes.__getitem__):
         if sizes[key] < _WORTH:
             continue
-        sources = {other: column for other, column in columns.items() if other != key and other not in derived}
-        template = _template(targets[key], sources, prefix)
-        if template and sizes[key] - len(template) - len(key) > _WORTH:
-            derived[key] = template
+        target = targets[key]
+        present = [at for at, text in enumerate(target) if text is not None] if None in target else range(len(target))
+        first, last, least = present[0], present[-1], 1 if len(present) > 2 else _SHORT
+        if (first, last) not in ends:
+            ends[first, last] = list(_ends(columns, first, last))
+        one, other = str(target[first]), str(target[last])
+        near = [
+            (begin, source)
+            for source, begin, end in ends[first, last]
+            if begin in one and end in other and len(begin) >= least and source != key and source not in derived
+        ]
+        for known, source in sorted(near, key=lambda found: -len(found[0])):
+            template = _template(target, _strings(columns[source]), known, last, prefix + source)
+            if template:
+                if sizes[key] - len(template) - len(key) > _WORTH:
+                    derived[key] = template
+                break
     return derived
+
+
+def _ends(columns: Mapping[str, list[Any]], first: int, last: int) -> Iterator[tuple[str, str, str]]:
+    """Yield the columns that may be sources, with the two texts that tell most of them apart."""
+    for key, column in columns.items():
+        if type(column[first]) in _TEXTS and type(column[last]) in _TEXTS and name(key) == key:
+            begin, end = str(column[first]), str(column[last])
+            if begin and end:
+                yield key, begin, end
 
 
 def _may_be_derived(column: list[Any]) -> bool:
@@ -256,32 +279,20 @@ def _strings(column: list[Any]) -> list[str | None] | None:
     return [None if value is MISSING else str(value) for value in column]
 
 
-def _template(target: list[str | None], sources: Mapping[str, list[Any]], prefix: str) -> str | None:
-    """Return the template of the longest source that is found everywhere alike."""
-    present = [at for at, text in enumerate(target) if text is not None] if None in target else range(len(target))
-    first, last, least = present[0], present[-1], 1 if len(present) > 2 else _SHORT
-    one, other = str(target[first]), str(target[last])
-    near = [
-        (begin, key)
-        for key, source in sources.items()
-        if type(source[first]) in _TEXTS
-        and (begin := str(source[first]))
-        and begin in one
-        and type(source[last]) in _TEXTS
-        and (end := str(source[last]))
-        and end in other
-    ]
-    for known, key in sorted(near, key=lambda found: -len(found[0])):
-        path, texts = prefix + key, _strings(sources[key])
-        if texts is None or len(known) < least or len({*texts} - {None}) < 2 or name(key) != key or not is_source(path):
+def _template(
+    target: list[str | None], texts: list[str | None] | None, known: str, last: int, path: str
+) -> str | None:
+    """Return what stands around a source, which is `known` in the first row, where that is alike in all rows."""
+    if texts is None or not is_source(path) or len({*texts} - {None}) < 2:
+        return None
+    one = next(filter(None, target))
+    for parts in (one.split(known), one.rsplit(known, 1)):
+        # The last one tells most of those apart that only seem to fit.
+        if str(texts[last]).join(parts) != target[last]:
             continue
-        for parts in (one.split(known), one.rsplit(known, 1)):
-            # The last one tells most of those apart that only seem to fit.
-            if str(texts[last]).join(parts) != other:
-                continue
-            made = [None if text is None else text.join(parts) for text in texts]
-            if made == target and (written := _written(parts, path, len(known))):
-                return written
+        made = [None if text is None else text.join(parts) for text in texts]
+        if made == target and (written := _written(parts, path, len(known))):
+            return written
     return None
 
 
