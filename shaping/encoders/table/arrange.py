@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from shaping.encoders.table.cells import BELOW, KEY, bares
 from shaping.encoders.table.derive import is_asked_of_a_record
 from shaping.encoders.table.model import COLUMN, Also, Group, Items, Leaf, Node, Record, Table, Text, Usual, leaves
-from shaping.encoders.table.shorten import SHARED_ROWS, legend, most_common, pattern, shortened
+from shaping.encoders.table.shorten import SHARED_ROWS, endings, legend, most_common, pattern, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from shaping.encoders.table.derive import TableContext
 
 _IDENTIFIERS = ("id", "number", "key", "name", "uid", "uuid", "sha", "slug", "login", "path", "file", "address")
+_RANKS = {name: rank for rank, name in enumerate(_IDENTIFIERS)}
 _WIDE = 22  # cells of a row that a reader still counts right
 _LEFT = 2  # cells that must stay in a row when a nested record leaves it
 _GAP = 5  # empty cells side by side that a reader still counts right
@@ -90,16 +91,14 @@ def _ordered(nodes: Sequence[Node], count: int, changed: Mapping[int, Sequence[N
 
 def _identifier(nodes: Sequence[Node], count: int) -> Node | None:
     """Return the column that identifies a row, where it is not the first anyway."""
-    first = next((node for node in nodes if isinstance(node, _WITH_GROUPS)), None)
-    if first is None or (type(first) is Leaf and _identifies(first, count)):
-        return None
-    leaves = {node.name.lower(): node for node in reversed(nodes) if type(node) is Leaf}
-    known = (leaves[name] for name in _IDENTIFIERS if name in leaves)
-    return next((leaf for leaf in known if _identifies(leaf, count)), None)
-
-
-def _identifies(leaf: Leaf, count: int) -> bool:
-    return len(leaf.distinct) == count and "" not in leaf.distinct
+    is_first, best, found = True, len(_RANKS), None
+    for node in nodes:
+        if type(node) is Leaf:
+            rank = -1 if is_first else _RANKS.get(node.name.lower(), best)
+            if rank < best and len(node.distinct) == count and "" not in node.distinct:
+                best, found = rank, node
+        is_first = is_first and not isinstance(node, _WITH_GROUPS)
+    return None if best < 0 else found
 
 
 def _narrowed(nodes: list[Node]) -> list[Node]:
@@ -211,10 +210,12 @@ def _usual(columns: Sequence[tuple[str, Leaf]], count: int) -> dict[int, list[No
 def _usual_candidates(columns: Sequence[tuple[str, Leaf]], count: int) -> Iterator[_Candidate]:
     for path, leaf in columns:
         # Every other cell takes at least one row.
-        if len(leaf.distinct) - 1 > (1 - _MOST_ROWS) * count or "" in leaf.distinct or leaf.float32 or leaf.shared:
+        if not 1 < len(leaf.distinct) <= (1 - _MOST_ROWS) * count + 1:
+            continue
+        if "" in leaf.distinct or leaf.float32 or leaf.shared:
             continue
         cell, times = most_common(leaf.cells)
-        if _MOST_ROWS * count <= times < count and not is_asked_of_a_record(path, cell):
+        if _MOST_ROWS * count <= times and not is_asked_of_a_record(path, cell):
             others = frozenset(at for at, one in enumerate(leaf.cells) if one != cell)
             gain = (len(cell) + 1) * times - len(others) * (len(path) + 1) - len(cell)
             yield _Candidate(leaf, cell, others, gain)
@@ -350,10 +351,12 @@ def _size(leaf: Leaf) -> int:
 def _head_of(column: Sequence[str], *, is_key: bool) -> re.Pattern[str] | None:
     """Return what finds the beginning that these strings may have in common, by one of them."""
     middle = column[len(column) // 2]
+    if not (is_key or "/" in middle or ":" in middle):
+        return None
     return next((head for head in _HEADS if head.match(middle) and (is_key or head is not _DOTTED)), None)
 
 
 def _ending(column: Sequence[str]) -> str:
     """Return the zone that all times have."""
-    zones = {found[0] for text in column if (found := _ZONE.search(text))}
+    zones = set(endings(_ZONE, column, 0))
     return zones.pop() if len(zones) == 1 else ""

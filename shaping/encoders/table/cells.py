@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from functools import lru_cache
-from itertools import chain, repeat
+from itertools import repeat
 from operator import eq, itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -95,11 +95,12 @@ def name(key: str) -> str:
     return key if plain or not _ODD_NAME.search(key) else quoted(key)
 
 
-def texts(column: list[str], joined: str) -> list[str]:
-    """Return a column of strings as cells; `joined` is all of it between commas."""
-    if _all_bare(column, f",{joined},"):
+def texts(column: list[str], joined: str | None = None, distinct: set[str] | None = None) -> list[str]:
+    """Return a column of strings as cells; where they are known, its different ones, and those between commas."""
+    different = set(column) if distinct is None else distinct
+    if _all_bare(different, f",{','.join(different) if joined is None else joined},"):
         return column
-    odd = [text for text in set(column) if _is_odd(text)]
+    odd = [text for text in different if _is_odd(text)]
     # No string has a line break in JSON, so that those between them tell them apart.
     known = dict(zip(odd, orjson.dumps(odd, option=orjson.OPT_INDENT_2).decode()[4:-2].split(",\n  "), strict=False))
     return [known.get(text, text) for text in column]
@@ -116,9 +117,9 @@ def cells(column: list[Any], kinds: set[type]) -> list[str]:
     if str not in kinds:
         return _json(column, kinds)
     if len(kinds) == 1:
-        return texts(column, ",".join(column))
+        return texts(column)
     strings = [value for value in column if type(value) is str]
-    bare = iter(texts(strings, ",".join(strings)))
+    bare = iter(texts(strings))
     rest = iter(_json([value for value in column if type(value) is not str], kinds))
     return [next(bare) if type(value) is str else next(rest) for value in column]
 
@@ -148,7 +149,7 @@ def _is_odd(text: str) -> bool:
     return bool("," in text or _ODD_WHOLE.match(text) or text[-1] == " " or _ODD_INSIDE.search(text))
 
 
-def _all_bare(column: list[str], joined: str) -> bool:
+def _all_bare(column: Collection[str], joined: str) -> bool:
     """Return whether no cell needs quotes, in a few searches of the whole column; in doubt, say no."""
     if joined.count(",") > len(column) + 1 or (" " in joined and " ," in joined):
         return False
@@ -231,9 +232,7 @@ class Members:
                 self._columns = {key: list(map(itemgetter(key), rows)) for key in first}
             except KeyError:  # as many members, but others
                 self._is_uniform = False
-        self.counts: dict[str, int] = (
-            dict.fromkeys(first, size) if self._is_uniform else Counter(chain.from_iterable(rows))
-        )
+        self.counts: dict[str, int] = dict.fromkeys(first, size) if self._is_uniform else _counted(rows)
         self._filled = size if self._is_uniform else sum(map(bool, rows))
 
     def columns(self, without: Collection[str] = ()) -> dict[str, list[Any]]:
@@ -271,6 +270,15 @@ class Members:
         short = seldom - nested if len(nested) <= _WIDE else seldom
         rarely = {key for key in short if counts[key] < _RARELY * len(rows)}
         return rarely if len(seldom) - len(rarely) <= _FEW else short
+
+
+def _counted(rows: Sequence[dict[str, Json]]) -> dict[str, int]:
+    """Return how many records have each member; those with the same members, of which there are few kinds, at once."""
+    counts: dict[str, int] = {}
+    for keys, times in Counter(map(tuple, rows)).items():
+        for key in keys:
+            counts[key] = counts.get(key, 0) + times
+    return counts
 
 
 def _nested_or_long(rows: Sequence[dict[str, Json]], keys: set[str]) -> set[str]:

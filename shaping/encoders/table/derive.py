@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
@@ -38,9 +38,9 @@ class TableContext:
     lossless: bool = True  # whether lists keep their order, and what recurs stays in its row unless it is long
     count: int = 0
     tagged: dict[str, str] = field(default_factory=dict)  # the tags of all that recurs, throughout the text
-    # By first and last, which tell most columns apart, so that few are compared and none is hashed.
+    # By the first, and the last, which tell most columns apart, so that few are compared and none is hashed.
     seen: dict[tuple[str, str], list[tuple[list[str], str]]] = field(default_factory=dict)
-    values: dict[tuple[bytes, bytes], list[tuple[Sequence[Any], str]]] = field(default_factory=dict)
+    values: dict[bytes, list[tuple[Sequence[Any], str]]] = field(default_factory=dict)
 
     def within(self, rows: int) -> TableContext:
         """Return a context for another table of so many rows."""
@@ -69,7 +69,7 @@ class TableContext:
 
     def known_values(self, column: Sequence[Any], path: str) -> str | None:
         """Return the path of a column with these values, written the same, likewise."""
-        alike = self.values.setdefault((dumped(column[0]), dumped(column[-1])), [])
+        alike = self.values.setdefault(dumped(column[0]), [])
         for other, first in alike:
             # As Python has it, 1 is 1.0 and true.
             if other == column and dumped(other) == dumped(column):
@@ -203,7 +203,6 @@ _LONG_SOURCE = 16  # characters of a source, from which any template is shorter
 _SHORT = 4  # characters from which one column found in another is no coincidence in two rows
 _TEXTS = frozenset({str, int})
 _SOURCES = _TEXTS | {Missing}
-_SEPARATOR = re.compile(r"[/:]")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:", re.ASCII)
 _OPERATORS = "/?&#+;.,!|@"  # with which a placeholder of a URI template (RFC 6570) begins, and none of ours
 _ODD_LITERAL = re.compile(r"[\x00-\x1f\x7f]|\{(?![" + re.escape(_OPERATORS) + "])")
@@ -221,37 +220,48 @@ def templates(columns: Mapping[str, list[Any]], prefix: str) -> dict[str, str]:
     targets = {key: texts for key, column in columns.items() if _may_be_derived(column) and (texts := _strings(column))}
     sizes = {key: sum(map(len, filter(None, texts))) for key, texts in targets.items()}
     derived: dict[str, str] = {}
-    ends: dict[tuple[int, int], list[tuple[str, str, str]]] = {}
+    sources: dict[tuple[int, int], list[tuple[str, str, str]]] = {}
+    known: dict[str, list[str | None] | None] = {}
     for key in sorted(sizes, key=sizes.__getitem__):
         if sizes[key] < _WORTH:
             continue
         target = targets[key]
         present = [at for at, text in enumerate(target) if text is not None] if None in target else range(len(target))
         first, last, least = present[0], present[-1], 1 if len(present) > 2 else _SHORT
-        if (first, last) not in ends:
-            ends[first, last] = list(_ends(columns, first, last))
+        if (first, last) not in sources:
+            sources[first, last] = _sources(columns, prefix, first, last)
         one, other = str(target[first]), str(target[last])
-        near = [
-            (begin, source)
-            for source, begin, end in ends[first, last]
-            if begin in one and end in other and len(begin) >= least and source != key and source not in derived
-        ]
-        for known, source in sorted(near, key=lambda found: -len(found[0])):
-            template = _template(target, _strings(columns[source]), known, last, prefix + source)
-            if template:
+        for begin, end, source in sources[first, last]:
+            if begin not in one or end not in other or len(begin) < least or source == key or source in derived:
+                continue
+            if source not in known:
+                known[source] = _varied(columns[source])
+            if (texts := known[source]) and (template := _template(target, texts, begin, end, prefix + source)):
                 if sizes[key] - len(template) - len(key) > _WORTH:
                     derived[key] = template
                 break
     return derived
 
 
-def _ends(columns: Mapping[str, list[Any]], first: int, last: int) -> Iterator[tuple[str, str, str]]:
-    """Yield the columns that may be sources, with the two texts that tell most of them apart."""
-    for key, column in columns.items():
-        if type(column[first]) in _TEXTS and type(column[last]) in _TEXTS and name(key) == key:
-            begin, end = str(column[first]), str(column[last])
-            if begin and end:
-                yield key, begin, end
+def _sources(columns: Mapping[str, list[Any]], prefix: str, first: int, last: int) -> list[tuple[str, str, str]]:
+    """Return the columns that may stand in a template, those with long texts first, by what they have in two rows."""
+    found = [
+        (begin, end, key)
+        for key, column in columns.items()
+        if type(column[first]) in _TEXTS
+        and type(column[last]) in _TEXTS
+        and (begin := str(column[first]))
+        and (end := str(column[last]))
+        and name(key) == key
+        and is_source(prefix + key)
+    ]
+    return sorted(found, key=lambda source: -len(source[0]))
+
+
+def _varied(column: list[Any]) -> list[str | None] | None:
+    """Return a column as strings, unless all of them are the same."""
+    texts = _strings(column)
+    return texts if texts is not None and len({*texts} - {None}) > 1 else None
 
 
 def _may_be_derived(column: list[Any]) -> bool:
@@ -279,19 +289,15 @@ def _strings(column: list[Any]) -> list[str | None] | None:
     return [None if value is MISSING else str(value) for value in column]
 
 
-def _template(
-    target: list[str | None], texts: list[str | None] | None, known: str, last: int, path: str
-) -> str | None:
-    """Return what stands around a source, which is `known` in the first row, where that is alike in all rows."""
-    if texts is None or not is_source(path) or len({*texts} - {None}) < 2:
-        return None
-    one = next(filter(None, target))
-    for parts in (one.split(known), one.rsplit(known, 1)):
+def _template(target: list[str | None], source: list[str | None], begin: str, end: str, path: str) -> str | None:
+    """Return what stands around a source, of which two texts are known, where that is alike in all rows."""
+    present = target if None not in target else [text for text in target if text is not None]
+    one, other = str(present[0]), present[-1]
+    for parts in (one.split(begin), one.rsplit(begin, 1)):
         # The last one tells most of those apart that only seem to fit.
-        if str(texts[last]).join(parts) != target[last]:
+        if end.join(parts) != other or not (written := _written(parts, path, len(begin))):
             continue
-        made = [None if text is None else text.join(parts) for text in texts]
-        if made == target and (written := _written(parts, path, len(known))):
+        if [None if text is None else text.join(parts) for text in source] == target:
             return written
     return None
 
@@ -299,9 +305,9 @@ def _template(
 def _written(parts: list[str], path: str, size: int) -> str | None:
     """Return a template with a source of this size, unless it could be misread or says little, as links do not."""
     literal = "".join(parts)
-    if len(literal) < _LITERAL and size < _LONG_SOURCE:
+    if (len(literal) < _LITERAL and size < _LONG_SOURCE) or ("/" not in literal and ":" not in literal):
         return None
-    if not _SEPARATOR.search(literal) or any(map(_ODD_LITERAL.search, parts)):
+    if ("{" in literal or not literal.isprintable()) and any(map(_ODD_LITERAL.search, parts)):
         return None
     text = f"{{{path}}}".join(parts)
     return None if text[0] in ' "' or text[-1] in ' "' else text

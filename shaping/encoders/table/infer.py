@@ -79,7 +79,7 @@ def table(
 def keyed(keys: list[str], records: Sequence[dict[str, Json]], context: TableContext, depth: int = 0) -> Table:
     """Return the columns of records that are members of an object, their names first."""
     inner = context.within(len(records))
-    named = texts(keys, ",".join(keys))
+    named = texts(keys)
     inner.known(named, KEY)
     nodes = _members(Members(records), inner, ColumnPath("", "", depth - 1))
     found = arranged(nodes, inner)
@@ -90,7 +90,7 @@ def keyed_scalars(value: dict[str, Json], context: TableContext) -> Table:
     """Return an object of scalars as two columns, the members' names and their values."""
     inner = context.within(len(value))
     names = list(value)
-    key = Leaf(KEY, texts(names, ",".join(names)), strings=names)
+    key = Leaf(KEY, texts(names), strings=names)
     return arranged([key, *_column(list(value.values()), inner, ColumnPath(VALUE, VALUE, 0))], inner, ())
 
 
@@ -127,11 +127,14 @@ def _derived(found: Mapping[str, list[Any]], context: TableContext, prefix: str)
 
 
 def _column(column: list[Any], context: TableContext, at: ColumnPath) -> Sequence[Node]:
-    first = column[0]
     kinds = set(map(type, column))
-    # Of other types equal values may be written differently: 1 is 1.0 and true.
-    if len(kinds) == 1 and type(first) in _PLAIN and first == column[-1] and column.count(first) == len(column):
-        return (throughout(cell(first), len(column), context, at),)
+    if len(kinds) == 1:
+        first = column[0]
+        # Of other types equal values may be written differently: 1 is 1.0 and true.
+        if type(first) in _PLAIN and first == column[-1] and column.count(first) == len(column):
+            return (throughout(cell(first), len(column), context, at),)
+        if type(first) is str:
+            return _strings(column, context, at)
     if dict in kinds:
         # What is a record here and something else there is JSON throughout.
         usual = at.depth <= _DEEP and any(column) and kinds <= {dict, *_EMPTY}
@@ -140,8 +143,6 @@ def _column(column: list[Any], context: TableContext, at: ColumnPath) -> Sequenc
         if context.repeats and context.count > 1 and (copy := _same_as_before(column, context, at)):
             return (copy,)
         found = _lists(column, kinds, context, at) if kinds <= {list, *_EMPTY} else []
-    elif kinds == {str}:
-        return _strings(column, context, at)
     else:
         return _scalars(column, kinds, context, at)
     return found or [said_once(cells(column, kinds), context, at)]
@@ -301,12 +302,15 @@ def _strings(column: list[str], context: TableContext, at: ColumnPath) -> Sequen
     if may_be_json and (found := opened(column, exact=False)):
         form, values = found
         return (*_column(values, context, at), Packed(at.label, form))
-    joined = ",".join(column)
-    if len(joined) > _LONG and context.count > 1 and max(map(len, column)) > _LONG and _long_ones(column):
+    distinct = set(column)
+    joined = ",".join(distinct)
+    if len(joined) > _LONG and context.count > 1 and max(map(len, distinct)) > _LONG and _long_ones(column):
         return _with_long(column, context, at)
-    node = repeated(texts(column, joined), context, at)
+    cells = texts(column, joined, distinct)
+    node = repeated(cells, context, at)
     if type(node) is Leaf:
         node.strings = column
+        node.known = distinct if cells is column else None
     return (node,)
 
 

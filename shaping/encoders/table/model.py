@@ -19,14 +19,14 @@ class Leaf:
     float32: bool = False  # whether the cells have the digits of a float32
     shared: str = ""  # the elements with which every list begins; the cells hold the others
     strings: list[str] | None = None  # what the cells stand for where all are strings
-    _distinct: set[str] | None = None
+    known: set[str] | None = None  # the different cells, where they are known
 
     @property
     def distinct(self) -> set[str]:
         """The different cells, found once for all that is decided by them."""
-        if self._distinct is None:
-            self._distinct = set(self.cells)
-        return self._distinct
+        if self.known is None:
+            self.known = set(self.cells)
+        return self.known
 
 
 @dataclass(slots=True)

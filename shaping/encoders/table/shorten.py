@@ -23,7 +23,8 @@ _MOSTLY = 0.8  # of the times that must be of one day
 SHARED_ROWS, _AFFIX = 4, 8  # rows and characters from which a common beginning and end is worth a pattern
 _AFFIXES = re.compile(r"[^,{}\[\]=\"\s]*")
 _DAY, _MONTH = re.compile(r"\d{4}-\d\d-\d\d(?=[T ]\d\d:|$)", re.ASCII), re.compile(r"^\d{4}-\d\d-", re.ASCII)
-_DAYS, _SECONDS = len("2026-11-17T"), len("2026-11-17T10:20:30")
+_DAYS, _MINUTES, _SECONDS = len("2026-11-17T"), len("2026-11-17T10:20"), len("2026-11-17T10:20:30")
+_ENDING = 24  # characters that the fraction and the zone of a time take at most
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT", re.ASCII)
 _LINK = re.compile(r"^.*[/=#]")
@@ -91,7 +92,7 @@ def pattern(column: list[str]) -> tuple[str, list[str]] | None:
     ]
     around = f"{start}{{}}{end}"
     # What looks like a whole time is read as one.
-    has_whole = is_time and any(map(_TIME.match, between))
+    has_whole = is_time and max(map(len, between)) >= _MINUTES and any(map(_TIME.match, between))
     if not all(between) or (has_whole and [around_cell(around, cell) for cell in between] != column):
         return None
     return around, bares(between)
@@ -110,7 +111,7 @@ def _of_times(column: list[str]) -> tuple[str, str]:
         return date, _zone([text for text in column if text.startswith(date)], len(column))
     month = _edges(_MONTH, _beginning(min(column), max(column)))
     if month:
-        hours, zones = {text[10:] for text in column}, set(_endings(_ZONE, column))
+        hours, zones = {text[10:] for text in column}, set(endings(_ZONE, column))
         return month, (hours if len(hours) == 1 else zones).pop() if len(zones) == 1 else ""
     return "", _zone(column, len(column))
 
@@ -118,7 +119,7 @@ def _of_times(column: list[str]) -> tuple[str, str]:
 def _zone(times: list[str], rows: int) -> str:
     """Return the end that most rows have, with or without the fractions of a second."""
     for which in (_ZONE, _OFFSET):
-        zone, count = most_common(_endings(which, times))
+        zone, count = most_common(endings(which, times))
         if count >= _MOSTLY * rows:
             return zone
     return ""
@@ -130,21 +131,16 @@ def most_common(texts: list[str]) -> tuple[str, int]:
     return middle, texts.count(middle)
 
 
-def _endings(which: re.Pattern[str], times: list[str]) -> list[str]:
+def endings(which: re.Pattern[str], times: Sequence[str], start: int = _MINUTES) -> list[str]:
+    """Return the end of each time: after `start`, and near the end, because a search of the whole takes far longer."""
     # Most times are written to the second, in UTC.
     if {text[_SECONDS:] for text in times} == {"Z"}:
         return ["Z"] * len(times)
-    return [_ending(which, text) for text in times]
+    return [found[0] if (found := which.search(text, max(start, len(text) - _ENDING))) else "" for text in times]
 
 
 def _edges(which: re.Pattern[str], text: str) -> str:
     found = which.search(text)
-    return found[0] if found else ""
-
-
-def _ending(which: re.Pattern[str], text: str) -> str:
-    """Return the end of a time; to look for it from the start of the text would take ten times as long."""
-    found = which.search(text, max(16, len(text) - 24))  # after the date, the hour and the minute
     return found[0] if found else ""
 
 
