@@ -154,17 +154,18 @@ class Relay:
         """Return a request of the server's, or its cancellation, with an id of ours for one that may hold data."""
         if message.is_request and isinstance(message.id, str) and not _is_plain_id(message.id):
             shown = f"server-{next(self._numbers)}"
-            self._server_ids[shown] = message.id
-            while len(self._server_ids) > _MOST_REMEMBERED:
-                del self._server_ids[next(iter(self._server_ids))]
+            _remember(self._server_ids, shown, message.id)
             return write({**message.data, "id": shown})
         cancelled = message.cancelled_id
         shown = next((shown for shown, own in self._server_ids.items() if own == cancelled), "")
         return write({**message.data, "params": {**message.params, "requestId": shown}}) if shown else message
 
     async def _refuse(self, message: Message, asked: Asked | None, problem: UnusableConfigError) -> None:
-        """Hold back what the server said, because nobody knows what in it is private; a handshake passes."""
-        if asked is not None and asked.method in HANDSHAKE:
+        """Hold back what the server said, because nobody knows what in it is private.
+
+        A handshake and a list of tools have nothing private: without them a client would not show its user the reason.
+        """
+        if asked is not None and asked.method in {*HANDSHAKE, "tools/list"}:
             await self._send(_changed_members(message, without_secrets))
         elif asked is not None:
             await self._send(error(message.id, INTERNAL_ERROR, str(problem)))
@@ -261,9 +262,7 @@ class Relay:
         try:
             mcp_shaper, session = await self._open()
         except UnusableConfigError as problem:
-            # A list of tools holds nothing private: without it a client would not show its user the reason.
-            listed = _changed_members(message, without_secrets) if asked.method == "tools/list" else None
-            await self._send(listed or error(message.id, INTERNAL_ERROR, str(problem)))
+            await self._refuse(message, asked, problem)
             return
         if asked.method == "tools/list":
             self._announce(mcp_shaper, session)
@@ -308,9 +307,7 @@ class Relay:
     def _remember_task(self, result: dict[str, Any], asked: Asked) -> None:
         task = result.get("task")
         if isinstance(task, dict) and "taskId" in task:
-            self._calls_by_task_id[str(task["taskId"])] = asked
-            while len(self._calls_by_task_id) > _MOST_REMEMBERED:
-                del self._calls_by_task_id[next(iter(self._calls_by_task_id))]
+            _remember(self._calls_by_task_id, str(task["taskId"]), asked)
 
     def _announce(self, mcp_shaper: MCPShaper, session: Session) -> None:
         """Notify the client of tools that a new config changes, where the config says so."""
@@ -320,6 +317,13 @@ class Relay:
 
     async def _notify(self, method: str) -> None:
         await self._send(write({"jsonrpc": "2.0", "method": method}))
+
+
+def _remember(known: dict[str, Any], key: str, value: Any) -> None:
+    """Add an entry, in the place of the oldest where there are many."""
+    known[key] = value
+    if len(known) > _MOST_REMEMBERED:
+        del known[next(iter(known))]
 
 
 def _is_modern(message: Message) -> bool:

@@ -201,12 +201,15 @@ class Upstream:
     async def refused(self, request_id: Any, detail: ErrorDetail) -> None:
         """Handle that one request was not answered, while others may be."""
         self._note(detail)
-        request = self._unanswered.pop(request_id, None)
-        if self._greeting is not None and request_id == _greeting_id(self._initialize):
-            if not self._greeting.done():
-                self._greeting.set_exception(ServerUnavailableError(detail))
-        elif request is not None:
+        if (request := self._unanswered.pop(request_id, None)) is not None:
+            await self._refuse(request, detail)
+
+    async def _refuse(self, request: Message, detail: ErrorDetail) -> None:
+        """Tell whoever sent a request that it will not be answered; we send only a greeting."""
+        if request.id != _greeting_id(self._initialize):
             await self._receiver.failed(request, detail)
+        elif self._greeting is not None and not self._greeting.done():
+            self._greeting.set_exception(ServerUnavailableError(detail))
 
     async def lost(self, transport: UpstreamTransport) -> None:
         """Handle the end of the connection."""
@@ -249,17 +252,15 @@ class Upstream:
             self._answered = self.reached = True
             self.failure = self._logged = None
             self._stop_clock()
-        if message.is_answer:
-            if self._greeting is not None and message.id == _greeting_id(self._initialize):
-                if not self._greeting.done():
-                    self._greeting.set_result(message)
-                return
-            request = self._unanswered.pop(message.id, None)
-            if request is not None and request.method not in HANDSHAKE:
-                self._backoff.reset()
-            elif request is not None:
-                self._own_name = _server_name(message) or self._own_name
-        await self._receiver.received(message)
+        request = self._unanswered.pop(message.id, None) if message.is_answer else None
+        if request is not None and request.method not in HANDSHAKE:
+            self._backoff.reset()
+        elif request is not None:
+            self._own_name = _server_name(message) or self._own_name
+        if request is None or request.id != _greeting_id(self._initialize):
+            await self._receiver.received(message)
+        elif self._greeting is not None and not self._greeting.done():
+            self._greeting.set_result(message)
 
     async def _pass_on(self, message: Message) -> None:
         transport = self._transport
@@ -341,11 +342,8 @@ class Upstream:
         self._note(detail)
         pause = self._backoff.pause()
         told = detail.model_copy(update={"retry_after": round(pause, 1)}) if pause and detail.retryable else detail
-        if self._greeting is not None and not self._greeting.done():
-            self._greeting.set_exception(ServerUnavailableError(told))
         for request in unanswered.values():
-            if request.id != _greeting_id(self._initialize):
-                await self._receiver.failed(request, told)
+            await self._refuse(request, told)
 
     def _note(self, detail: ErrorDetail) -> None:
         """Remember why the server cannot be used, and log it unless it is what was logged last."""
