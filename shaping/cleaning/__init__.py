@@ -405,9 +405,10 @@ def quieten(value: Any, plan: Plan, arguments: frozenset[str], written: bytes | 
 
     quiet, omissions = reduce(value, plan.noise, arguments=arguments, parses=bool(plan.parse))
     left = written if quiet is value else orjson.dumps(quiet)
-    if len(written) - len(left) <= (NOTICE_BYTES if omissions else 0):  # where nothing is gone, nothing is said
+    if len(written) - len(left) <= (NOTICE_BYTES if omissions else 0):
         return value, StepNotes(written=written)
-    return quiet, StepNotes(omissions=tuple(omissions), saved=len(written) - len(left), written=left)
+    saved = len(written) - len(left) if omissions else 0  # where nothing is gone, nothing is said
+    return quiet, StepNotes(omissions=tuple(omissions), saved=saved, written=left)
 
 
 def redact_value(value: Any, plan: Plan, written: bytes | None = None) -> tuple[Any, StepNotes]:

@@ -534,3 +534,9 @@ def test_a_secret_is_taken_out_however_short_the_result_would_be_with_it() -> No
     result = {"content": [], "structuredContent": {"key": f"ghp_{'aB3dE5fG7h' * 3}123456"}}
     shaped = Shaper({}).shape_result(result, tool="t", client="google-adk@2.13.0", relay=True)
     assert "aB3dE5fG7h" not in json.dumps(shaped)
+
+
+def test_a_text_that_lost_only_asterisks_says_nothing_of_it() -> None:
+    text = "".join(f"**Field {n}:** value {n}\n\n" for n in range(40))
+    shaped = Shaper(expandable=True).shape_result({"content": [{"type": "text", "text": text}]}, tool="x", relay=True)
+    assert shaped["content"] == [{"type": "text", "text": text.replace("**", "")}]
