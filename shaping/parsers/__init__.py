@@ -185,6 +185,11 @@ def parse_within(text: str) -> Parsed | None:
 
         if parsed := _parse_span(text, sections_span(text), least, ("sections",)):
             return parsed
+    if text.startswith("1. row\n"):
+        from shaping.parsers.pairs import vertical_span  # noqa: PLC0415 (loaded for such a text: costs 5 ms)
+
+        if parsed := _parse_span(text, vertical_span(text), least, ("pairs",)):
+            return parsed
     spans = fences or [found.span() for found in _PARAGRAPH.finditer(text) if len(found[0]) >= least]
     if len(spans) == 1 and (parsed := _parse_span(text, spans[0], least, FORMATS)):
         return parsed

@@ -88,18 +88,34 @@ _MATCH = re.compile(
 )
 _IN_A_PATH = re.compile(r"[/\\.]")
 _CLOCK = re.compile(r"[^:]*\d[T _]\d\d:\d\d:\d\d")  # the line begins with a time, and is no place in a file
+_AROUND = re.compile(r"-(\d+)-")  # between the path and the text of a line around a match
 _MATCHES = 6
 
 
 def parse_grep(text: str) -> list[dict[str, Any]] | None:
     """Return the lines that matched, or what was found at them, where files have several each."""
-    first = _MATCH.match(text)
+    first = _MATCH.search(text) if _AROUND.search(text.partition("\n")[0]) else _MATCH.match(text)
     if first is None or not _IN_A_PATH.search(first[1]) or _CLOCK.match(text):
         return None
     lines = text.strip("\n").split("\n")
-    rows = matched(_MATCH, lines, _MATCHES)
+    rows = matched(_MATCH, lines, _MATCHES) or _with_context(lines)
     # The same line again and again is no list of places.
     return None if rows is None or 2 * len(set(lines)) < len(lines) else rows
+
+
+def _with_context(lines: list[str]) -> list[dict[str, Any]] | None:
+    """Return matches with the lines around them: `17:` is the number of one that matched, `18-` of one that did not."""
+    found = [_MATCH.fullmatch(line) for line in lines]
+    paths = {match["path"] for match in found if match}
+    rows = []
+    for line, match in zip(lines, found, strict=True):
+        if match and match["line"]:
+            rows.append({"path": match["path"], "line": f"{match['line']}:", "text": line[match.end("line") + 1 :]})
+        elif around := next((at for at in _AROUND.finditer(line) if line[: at.start()] in paths), None):
+            rows.append({"path": line[: around.start()], "line": f"{around[1]}-", "text": line[around.end() :]})
+        elif line != "--":
+            return None
+    return rows if len(rows) >= _MATCHES else None
 
 
 _SECTION = re.compile(r"^#{2,4} (?:\d+\. )?", re.MULTILINE)

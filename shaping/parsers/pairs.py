@@ -22,7 +22,8 @@ _IN_LINES = (
 _SURE, _HEAD = 0.9, 2000  # of the lines of an outline, and characters by which most other texts are told
 _COLON = re.compile(r"([A-Za-z_][\w ./()#%@-]{0,39}?)\s*:(?:\s+(.*))?")
 _VERTICAL = re.compile(
-    r"\*{5,60} \d+\. row \*{5,60}|-\[ RECORD \d+ \][-+]*|-{3,60} ?(?:Record|Row) \d+ ?-{3,60}", re.IGNORECASE
+    r"\*{5,60} \d+\. row \*{5,60}|-\[ RECORD \d+ \][-+]*|-{3,60} ?(?:Record|Row) \d+ ?-{3,60}|^\d+\. row$",
+    re.IGNORECASE | re.MULTILINE,
 )
 _COUNT = re.compile(r"\n\(?(\d+) rows?(?: in set[^\n]*|\))\s*$")
 _BAR = re.compile(r"([\w ?\"().-]{1,60}?)\s*\| ?(.*)")
@@ -42,6 +43,13 @@ def parse_pairs(text: str) -> Any:
     if " row *" in head or "RECORD " in head or _VERTICAL.search(head):
         return _vertical(text)
     return _outline(text)
+
+
+def vertical_span(text: str) -> tuple[int, int]:
+    """Return where the rows `1. row`, one value a line, begin and end: a paragraph after them is about them."""
+    rows = text.find("1. row\n")
+    last = text.rstrip().rfind("\n\n")
+    return rows, len(text) if _VERTICAL.match(text, last + 2) else last
 
 
 def read_record(text: str) -> dict[str, Any] | None:

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from orjson import JSONDecodeError, loads
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # An element with its name, its marks and its words, or words alone.
 _LINE = re.compile(
@@ -16,8 +20,13 @@ _LINE = re.compile(
 )
 _REF = re.compile(r" \[(?:ref|uid|id)=[^\]]*\]")
 _POINTER = " [cursor=pointer]"
-_CHROME = re.compile(r'^( *)uid=\S+ (\w+)(?: "((?:[^"\\]|\\.)*)")?', re.MULTILINE)
-_CHROME_WORDS = frozenset({"StaticText", "InlineTextBox"})
+_CHROME = re.compile(r'^( *)uid=\S+ (\w+(?= |$))?(?: ?"((?:[^"\\]|\\.)*)")?', re.MULTILINE)
+# Words by themselves, with a role or, since version 1, without.
+_CHROME_WORDS = re.compile(r'(?P<start> *uid=\S+ (?:(?:StaticText|InlineTextBox) )?)"(?P<words>[^"\n]*)"')
+_CHROME_BREAK = re.compile(r'^ *uid=\S+ LineBreak "\n"(?:\n|\Z)', re.MULTILINE)
+_CHROME_SITE = re.compile(r'^uid=\S+ RootWebArea\b.* url="(https?://[^/"]+)/', re.MULTILINE)
+# The end of one and the beginning of the next, where they are no parts of one sentence.
+_APART = re.compile(r".*(?:\w\n\w|[.!?:)]\n[A-Z]|.[.!?:]\n[a-z])")
 
 
 def _set(text: str) -> frozenset[str]:
@@ -55,7 +64,7 @@ def is_tree(text: str) -> bool:
 def fold_tree(text: str, *, keep_ids: bool) -> str:
     """Return a tree with its wrappers folded; what is not part of a tree stays as it is."""
     if "uid=" in text and _CHROME.search(text):
-        return "\n".join(_without_echoes(text.split("\n")))
+        return _folded_chrome(text)
     out: list[str] = []
     block: list[str] = []
     nodes: list[_SnapshotNode] = []
@@ -73,6 +82,36 @@ def fold_tree(text: str, *, keep_ids: bool) -> str:
     return "\n".join(out[:-1])
 
 
+def _folded_chrome(text: str) -> str:
+    """Return Chrome's tree with sentences whole, each with its first id, and links within the site without its name."""
+    lines = _without_echoes(text.split("\n"))
+    if site := _CHROME_SITE.search(text):
+        start = f' url="{site[1]}/'
+        lines = [line if "RootWebArea" in line else line.replace(start, ' url="/') for line in lines]
+    return _CHROME_BREAK.sub("", "\n".join(_whole_sentences(lines)))
+
+
+def _whole_sentences(lines: list[str]) -> Iterator[str]:
+    """Join the words that Chrome writes piece by piece; blanks alone go."""
+    start, pieces = "", [""]
+    for line in lines:
+        found = _CHROME_WORDS.fullmatch(line)
+        if found and _indent(start) == _indent(line) and not _APART.fullmatch(f"{pieces[-1]}\n{found['words'][:1]}"):
+            pieces.append(found["words"])
+            continue
+        if (words := "".join(pieces)).strip():
+            yield f'{start}"{words}"'
+        start, pieces = (found["start"], [found["words"]]) if found else ("", [""])
+        if not found:
+            yield line
+    if (words := "".join(pieces)).strip():
+        yield f'{start}"{words}"'
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip()) if line else -1
+
+
 def _without_echoes(lines: list[str]) -> list[str]:
     """Return Chrome's lines without the words that only repeat the name of the element around them."""
     kept: list[str] = []
@@ -82,10 +121,10 @@ def _without_echoes(lines: list[str]) -> list[str]:
         if found is None:
             kept.append(line)
             continue
-        indent, role, name = len(found[1]), found[2], found[3] or ""
+        indent, name = len(found[1]), found[3] or ""
         while above and above[-1][0] >= indent:
             above.pop()
-        if role in _CHROME_WORDS and above and name and name in above[-1][1]:
+        if above and name and name in above[-1][1] and _CHROME_WORDS.fullmatch(line):
             continue
         above.append((indent, name))
         kept.append(line)

@@ -41,3 +41,12 @@ def test_what_only_looks_like_data_or_is_no_shorter_stays() -> None:
 def test_data_that_only_gets_shorter_is_no_omission() -> None:
     text = "Found:\n" + json.dumps(list(range(1000, 1400)))
     assert reduce(text, ALL)[1] == []
+
+
+def test_rows_of_one_value_a_line_are_a_table_and_the_words_below_them_stay() -> None:
+    rows = "\n\n".join(f"{n}. row\nCustomerId: {n}\nCompany: NULL\nCountry: Land {n}" for n in range(1, 20))
+    text, omissions = reduce(f"{rows}\n\nResult: showing first 19 rows (output truncated)", ["repeats", "constants"])
+    assert isinstance(text, str)
+    assert text.startswith("[19], all with Company=NULL:\nCustomerId,Country\n1,Land 1\n")
+    assert text.endswith("\n\nResult: showing first 19 rows (output truncated)")
+    assert not omissions

@@ -79,6 +79,9 @@ SETTINGS = "".join(
 )
 SETTINGS = f"fs.file-max = 379085\n{SETTINGS}net.ipv4.ip_forward = 1\nvm.info = a\nvm.info = \n"
 GREP = "".join(f"src/{name}.py:{n}:  x = {n}: {name}\n" for name in ("a", "b") for n in (3, 7, 11))
+GREP_AROUND = "src/a-2-b.py-6-# before\nsrc/a-2-b.py:7:x = 1\n--\n" + "".join(
+    f"src/c.py-{n}-\nsrc/c.py:{n + 1}:  y-3-{n}\n" for n in (10, 20)
+)
 SYSLOG = "".join(f"Dec 10 06:55:{n:02d} lab sshd[242{n:02d}]: Failed password for {n}\n" for n in range(8))
 PYLOG = "".join(f"2026-10-11 10:00:{n:02d},123 INFO [app.web] served {n}\n" for n in range(8))
 
@@ -125,7 +128,17 @@ PYLOG = "".join(f"2026-10-11 10:00:{n:02d},123 INFO [app.web] served {n}\n" for 
         (PSQL, "pipes", [{"id": 1, "name": "a"}, {"id": 2, "name": ""}]),
         (MYSQL, "pipes", [{"id": 1, "name": "a"}, {"id": 2, "name": "NULL"}]),
         (VERTICAL, "pairs", [{"id": 1, "name": "first: one"}, {"id": 2, "name": ""}]),
+        ("1. row\nid: 1\nname: NULL\n\n2. row\nid: 2\nname: b", "pairs", [
+            {"id": 1, "name": "NULL"}, {"id": 2, "name": "b"},
+        ]),
         (EXPANDED, "pairs", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]),
+        (GREP_AROUND, "grep", [
+            {"path": "src/a-2-b.py", "line": "6-", "text": "# before"},
+            {"path": "src/a-2-b.py", "line": "7:", "text": "x = 1"},
+            *[{"path": "src/c.py", "line": line, "text": text} for line, text in (
+                ("10-", ""), ("11:", "  y-3-10"), ("20-", ""), ("21:", "  y-3-20"),
+            )],
+        ]),
         (PACKAGES, "pairs", [{"Package": f"lib{n}", "Version": f"1.{n}.0", "Section": "libs"} for n in range(4)]),
         (SETTINGS, "pairs", {
             "fs.file-max": 379085,

@@ -103,3 +103,40 @@ def test_words_that_repeat_the_name_around_them_go_from_chromes_snapshots() -> N
     )
     folded = "\n".join(line for line in text.split("\n") if "0 StaticText" not in line)
     assert reduce_text(text, ("boilerplate",))[0] == folded
+
+
+def test_sentences_that_chrome_writes_in_pieces_are_whole_under_their_first_id() -> None:
+    text = """## Latest page snapshot
+uid=1_0 RootWebArea "Heaps" url="http://x.dev/lib/heapq.html"
+  uid=1_1 "Smallest first: "
+  uid=1_2 "heap[k]"
+  uid=1_3 " <= "
+  uid=1_4 "heap[2*k]"
+  uid=1_5 "."
+  uid=1_6 "The following exist:"
+  uid=1_7 "heapq"
+  uid=1_8 "."
+  uid=1_9 "heappush("
+  uid=1_10 "heap"
+  uid=1_11 ")"
+  uid=1_12 "Push an item."
+  uid=1_13 LineBreak "
+"
+  uid=1_14 " "
+  uid=1_15 link "index" url="http://x.dev/index.html"
+    uid=1_16 " nested"
+  uid=1_17 link "elsewhere" url="http://y.dev/"
+"""
+    assert (
+        reduce_text(text, ("boilerplate",), arguments=frozenset({"uid"}))[0]
+        == """## Latest page snapshot
+uid=1_0 RootWebArea "Heaps" url="http://x.dev/lib/heapq.html"
+  uid=1_1 "Smallest first: heap[k] <= heap[2*k]."
+  uid=1_6 "The following exist:"
+  uid=1_7 "heapq.heappush(heap)"
+  uid=1_12 "Push an item."
+  uid=1_15 link "index" url="/index.html"
+    uid=1_16 " nested"
+  uid=1_17 link "elsewhere" url="http://y.dev/"
+"""
+    )
