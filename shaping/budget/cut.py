@@ -308,7 +308,8 @@ def gone(before: str, after: str) -> tuple[int, int]:
     """Return where a shortened string was first cut, and how many characters it lacks."""
     if places := missing_lines(before, after):
         lines = before.split("\n")
-        return sum(len(line) + 1 for line in lines[: places[0]]), sum(len(lines[at]) + 1 for at in places)
+        sizes = [sum(map(len, lines[place.start : place.stop])) + len(place) for place in places]
+        return sum(map(len, lines[: places[0].start])) + places[0].start, sum(sizes)
     for mark in _MARKED.finditer(after):
         missing = int(mark[1].replace(",", ""))
         if len(before) - missing == len(after) - len(mark[0]) and before.startswith(after[: mark.start()]):

@@ -136,7 +136,7 @@ class Cutter:
 
     @cached_property
     def _choice(self) -> LineChoice:
-        shortened = replace(self._numbered, lines=[_short(line) for line in self._lines])
+        shortened = replace(self._numbered, lines=_shortened(self._lines))
         return LineChoice(shortened, self._rules, self._price)
 
 
@@ -252,11 +252,15 @@ def _begun(line: str, length: int) -> str:
     return line if length == _LONGEST else cut_end(line, length)
 
 
-def _short(line: str) -> str:
-    if len(line) <= _LONGEST:
-        return line
+def _shortened(lines: Sequence[str]) -> Sequence[str]:
+    """Return lines whose long ones show their beginning and their end."""
+    if max(map(len, lines), default=0) <= _LONGEST:
+        return lines
     half = _LONGEST // 2
-    return f"{line[:half]} … {len(line) - 2 * half:,} characters … {line[-half:]}"
+    return [
+        line if len(line) <= _LONGEST else f"{line[:half]} … {len(line) - 2 * half:,} characters … {line[-half:]}"
+        for line in lines
+    ]
 
 
 @cache
@@ -270,17 +274,17 @@ def _compiled(patterns: Iterable[Any]) -> tuple[re.Pattern[str], ...]:
 
 def by_characters(text: str) -> LineChoice:
     """Choose lines of a text by their characters."""
-    return LineChoice(NumberedLines([_short(line) for line in text.split("\n")]), Rules(), len)
+    return LineChoice(NumberedLines(_shortened(text.split("\n"))), Rules(), len)
 
 
-def missing_lines(before: str, after: str) -> list[int]:
-    """Return the indexes of the lines that a cut text lacks, by its marks; none where it was not cut at line ends."""
+def missing_lines(before: str, after: str) -> list[range]:
+    """Return which lines a cut text lacks, by its marks; none where it was not cut at line ends."""
     if "… " not in after:
         return []
-    lines, missing, at = before.split("\n"), list[int](), 0
+    lines, missing, at = before.split("\n"), list[range](), 0
     for line in after.split("\n"):
         mark = None if at < len(lines) and lines[at] == line else _GAP.fullmatch(line)
         step = 1 if mark is None else int(mark[1].replace(",", ""))
-        missing += [] if mark is None else range(at, at + step)
+        missing += [] if mark is None else [range(at, at + step)]
         at += step
     return missing if at in {len(lines), len(lines) - 1} else []

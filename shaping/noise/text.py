@@ -12,6 +12,7 @@ from shaping.encoders.table.series import first_to_last
 from shaping.noise.pages import strip_page
 from shaping.noise.unwrap import unwrap_text
 from shaping.noise.vocabulary import ELEMENT_ARGUMENTS, LIBRARY_FRAMES, LIBRARY_PACKAGES
+from shaping.parsers import head_of
 from shaping.parsers.sections import is_diff
 from shaping.parsers.snapshot import fold_tree, is_tree
 from shaping.parsers.terminal import clean_lines, count_repeats, is_error_line, matcher, without_surrogates
@@ -222,7 +223,7 @@ def reduce_text(
     text: str, groups: Collection[str], *, arguments: frozenset[str] = frozenset()
 ) -> tuple[str, list[Omission]]:
     """Return a text without its noise, and what was left out; the same text where there was none."""
-    if is_tree(text):
+    if is_tree(head_of(text)):
         reduced = text
         if "boilerplate" in groups:
             reduced = fold_tree(text, keep_ids=not ELEMENT_ARGUMENTS.isdisjoint(arguments))

@@ -89,10 +89,12 @@ _HEADING: Final = re.compile(
     r"(?: <==| \1{3,})?\s*"
 )
 _HEADING_STARTS: Final = frozenset("#:S=[_*-")
+# It begins with one of a few letters, which the engine searches for ten times faster than for what stands before it.
 _LEVEL: Final = re.compile(
-    r"(?:^|[\s\[|:\"=(])(?P<level>TRACE|DEBUG|INFO|NOTICE|WARN|ERROR|CRITICAL|FATAL)(?:ING)?(?=[\s\]|:,\")]|$)"
-    r"|\blevel\"?[=:] ?\"?(?P<named>[a-z]+)"
+    r"[TDINWECF](?<![^\s\[|:\"=(].)"
+    r"(?:(?<=T)RACE|(?<=D)EBUG|(?<=I)NFO|(?<=N)OTICE|(?<=W)ARN|(?<=E)RROR|(?<=C)RITICAL|(?<=F)ATAL)(?:ING)?(?=[\s\]|:,\")]|$)"
 )
+_NAMED_LEVEL: Final = re.compile(r"level(?<!\wlevel)\"?[=:] ?\"?([a-z]+)")
 _TIME: Final = re.compile(
     r"(?:(?P<day>\d{4}[-/]\d\d[-/]\d\d)[T ]|(?P<month>[A-Z][a-z]{2} [ \d]\d) )?(?P<time>\d\d:\d\d:\d\d)"
 )
@@ -117,7 +119,7 @@ class LogLines:
         """Read lines; None where they have neither headings nor times and levels."""
         log = cls(lines)
         some = [line[:_BEGINNING] for line in lines[:_SAMPLE] if line.strip()]
-        marked = sum(1 for line in some if _TIME.search(line) or _LEVEL.search(line))
+        marked = sum(1 for line in some if _TIME.search(line) or _level_of(line))
         return log if len(log._headings) > 1 or (some and marked * 2 >= len(some)) else None
 
     def list_missing(self, missing: Iterable[int]) -> str:
@@ -141,7 +143,8 @@ class LogLines:
         return ", ".join(told)
 
     def _times(self, missing: list[int]) -> str:
-        levels = Counter(level for at in missing if (level := self._levels[at]))
+        levels = Counter(map(self._levels.__getitem__, missing))
+        del levels[""]
         told = [f"{level} {count:,}" for level, count in levels.most_common(_NAMED)]
         first, last = self._first_time(missing), self._first_time(reversed(missing))
         if first is None or last is None:
@@ -154,9 +157,17 @@ class LogLines:
         return next((found for at in lines if (found := _TIME.search(self._lines[at][:_BEGINNING]))), None)
 
     @cached_property
-    def _levels(self) -> list[str | None]:
-        found = (_LEVEL.search(line[:_BEGINNING]) for line in self._lines)
-        return [each and (each["level"] or each["named"]).upper().replace("WARNING", "WARN") for each in found]
+    def _levels(self) -> list[str]:
+        return list(map(_level_of, self._lines))
+
+
+def _level_of(line: str) -> str:
+    """Return the level at the beginning of a line, or nothing."""
+    head = line[:_BEGINNING]
+    found = _LEVEL.search(head)
+    if "level" in head and (named := _NAMED_LEVEL.search(head, 0, found.start() if found else _BEGINNING)):
+        return named[1].upper().replace("WARNING", "WARN")
+    return found[0].removesuffix("ING") if found else ""
 
 
 def sections_of(lines: Sequence[str]) -> DiffLines | LogLines | None:

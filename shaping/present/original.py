@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
@@ -131,7 +132,7 @@ class Original:
         if self._sections is None or not isinstance(text, str):
             return ""
         if lines := missing_lines(text, cut):
-            told = self._sections.list_missing(lines)
+            told = self._sections.list_missing(chain.from_iterable(lines))
             return told if len(told) < count else ""
         end = head + count
         last = text.count("\n", 0, end) + (text[end - 1 : end] != "\n")
