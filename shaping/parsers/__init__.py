@@ -54,6 +54,7 @@ _DOCUMENTS: Final[tuple[Format, ...]] = ("xml", "yaml")
 _TABLES: Final[tuple[Format, ...]] = ("pipes", "grep", "log", "table")  # that stand in a text about something else
 _LEAST_TABLE = 300  # characters of such a table
 _FEW = 4  # lines before rows, and after them, that may be of another kind
+_MANY_LINES = 20  # of rows, which are known without the last few of them
 _SURE, _SURE_OF_OUTLINES = 0.1, 0.3  # by which a guess may be wrong, or too dear: it makes indentation too cheap
 _WORTH = 0.85  # of the tokens of a text is what it may cost written as data
 _CLEARLY = 0.9  # of the price of rows is that of short lines that are preferred to them: rows have names
@@ -220,6 +221,10 @@ def _parse_trimmed(text: str, least: float) -> Parsed | None:
         formats = _worth_trying(text[start:], _ROWS)
         if formats is None:
             return None
+        # What the lines between are not, they are not with others after them; only a list of changes ends with a sum.
+        if text.count("\n", start, stops[-1]) >= _MANY_LINES:
+            inner = text[start : stops[-1]]
+            formats = [name for name in formats if name == "commits" or parse(inner, (name,)) is not None]
         for stop in stops if formats else ():
             if (start, stop) != (0, len(text)) and (parsed := _parse_span(text, (start, stop), least, formats)):
                 return parsed

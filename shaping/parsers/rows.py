@@ -121,7 +121,8 @@ def _cells(line: str, *, framed: bool) -> list[str]:
 _HEADING = re.compile(r"[A-Z%#@][A-Z0-9_ /()%#@.:+-]*")
 _RULE, _LONG_RULE = re.compile(r"[-=]+(?: +[-=]+)+"), re.compile(r"[-=]{20,}")
 _CELL = re.compile(r"\S+(?: \S+)*")
-_WORD, _BLANK = re.compile(r"\S+"), re.compile(r"\s")
+_WORD = re.compile(r"\S+")
+_FILLED = bytes(ord("0" if chr(letter).isspace() else "1") for letter in range(256))
 _LEAST = 3  # rows, from which it is no accident that all have a blank at the same place
 _IN_PLACE, _NEARLY_ALL = 0.9, 0.97  # of the cells stand under their heading; a long one shifts those after it
 
@@ -176,10 +177,11 @@ def _by_blanks(lines: Sequence[str], heads: int = 1, *, single: bool = False) ->
     if len(lines) < _LEAST + heads:
         return None
     width = max(map(len, lines))
-    filled = 0
+    filled, no_blank = 0, (1 << width) - 1
     for line in lines:
-        marks = _BLANK.sub("0", _WORD.sub(lambda word: "1" * len(word[0]), line))
-        filled |= int(marks.ljust(width, "0") or "0", 2)
+        filled |= int(line.encode("latin-1", "replace").translate(_FILLED).ljust(width, b"0"), 2)
+        if filled == no_blank:
+            return None
     starts: list[int] = []
     first = 0  # where the first word of a heading of several words stands, with nothing below it
     for found in re.finditer("1+", f"{filled:0{width}b}"):

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 # An element with its name, its marks and its words, or words alone.
 _LINE = re.compile(
-    r'( *)- (?:(/?[A-Za-z][\w-]*)(?: "((?:[^"\\]|\\.)*)")?((?: \[[^\]]*\])*)(?::(?: (.*))?)?$|(.*))', re.DOTALL
+    r'( *+)- (?:(/?[A-Za-z][\w-]*+)(?: "([^"\\]*+(?:\\.[^"\\]*+)*+)")?((?: \[[^\]]*+\])*+)(?::(?: (.*))?)?$|(.*))',
+    re.DOTALL,
 )
 _REF = re.compile(r" \[(?:ref|uid|id)=[^\]]*\]")
 _POINTER = " [cursor=pointer]"
