@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
 # SQLite itself stops at 2,000 columns; nobody writes a query over the seldom filled ones behind the first few hundred.
 _COLUMNS: Final = 500
@@ -42,8 +42,6 @@ class Column:
     name: str
     trail: tuple[str, ...]
     types: frozenset[type] = frozenset()
-    # One for each row, until they are in SQLite; None where they are still to be read.
-    values: Sequence[Any] | None = None
     numeric: bool = False  # numbers that stand as text; found out when they are loaded
 
     @property
@@ -201,19 +199,20 @@ def _add(
         rows = [dict(zip((f"c{at}" for at in range(1, width + 1)), row, strict=False)) for row in rows]
     elif records < len(rows):
         rows = [row if type(row) is dict else {"value": row} for row in rows]
-    table = SqlTable(_table_name(trail, found), rows, parent=parent, owners=owners)
+    name = _free_name(trail or ("items",), {table.name.lower() for table in found})
+    members, taken = _member_types(rows), {parent.lower()} if parent else set()
+    columns = [Column(_free_name(one, taken), one, types) for one, types in islice(members.items(), _COLUMNS)]
+    table = SqlTable(name, rows, columns, parent, owners)
     found.append(table)
-    members = _members(rows)
-    table.columns = _named_columns(members, {parent} if parent else set())
     if depth < _DEEPEST:
-        _add_children(table, trail, members, depth, found)
+        lists = [member for member, types in members.items() if list in types]
+        _add_children(table, trail or ("items",), lists, depth, found)
 
 
 def _add_children(
-    table: SqlTable, trail: tuple[str, ...], members: dict[tuple[str, ...], _Member], depth: int, found: list[SqlTable]
+    table: SqlTable, trail: tuple[str, ...], lists: list[tuple[str, ...]], depth: int, found: list[SqlTable]
 ) -> None:
     """Add a table for each list inside the records, with a column that leads back to the record."""
-    lists = [name for name, member in members.items() if list in member.types]
     key, keys = _identify(table) if lists else ("", ())
     for member in lists:
         elements: list[Any] = []
@@ -223,24 +222,13 @@ def _add_children(
             if type(inner) is list:
                 elements += inner
                 owners += [owner] * len(inner)
-        if elements:
-            inside = (*(trail or ("items",)), *member)
-            _add(elements, inside, depth + 1, found, parent=f"{table.name}_{key}", owners=owners)
+        _add(elements, (*trail, *member), depth + 1, found, parent=f"{table.name}_{key}", owners=owners)
 
 
-@dataclass(slots=True)
-class _Member:
-    """The types of a member's values, and the values themselves where every record has the member at its top."""
-
-    types: set[type]
-    values: list[Any] | None = None
-
-
-def _members(rows: list[dict[str, Any]], *, outermost: bool = True) -> dict[tuple[str, ...], _Member]:
+def _member_types(rows: list[dict[str, Any]]) -> dict[tuple[str, ...], frozenset[type]]:
     """Find the members of records, those of nested records included, and the types of their values."""
     in_order = list(rows[0])
-    same = all(list(row) == in_order for row in rows)
-    if same:
+    if all(list(row) == in_order for row in rows):
         by_name = {name: list(map(itemgetter(name), rows)) for name in in_order}
     else:
         # One walk over what the records have: keys that differ in each would cost keys times records.
@@ -248,46 +236,32 @@ def _members(rows: list[dict[str, Any]], *, outermost: bool = True) -> dict[tupl
         for row in rows:
             for name, value in row.items():
                 by_name.setdefault(name, []).append(value)
-    found: dict[tuple[str, ...], _Member] = {}
+    found: dict[tuple[str, ...], frozenset[type]] = {}
     for name, values in by_name.items():
-        types = set(map(type, values))
+        types = frozenset(map(type, values))
         inner = [value for value in values if type(value) is dict and value] if dict in types else []
         if inner and len(found) < _COLUMNS and _uniform_map(inner[0]) is None:
-            for trail, member in _members(inner, outermost=False).items():
-                found[name, *trail] = _Member(member.types)
+            found |= {(name, *trail): kinds for trail, kinds in _member_types(inner).items()}
             if types <= {dict, type(None)}:
                 continue
-        if types:
-            found[(name,)] = _Member(types, values if same and outermost else None)
+        found[(name,)] = types
     return found
 
 
-def _named_columns(members: Mapping[tuple[str, ...], _Member], taken: set[str]) -> list[Column]:
-    """Name each column by its path; SQLite does not tell upper from lower case."""
-    columns: list[Column] = []
-    lower = {name.lower() for name in taken}
-    for trail, member in islice(members.items(), _COLUMNS):
-        name = _name(trail)
-        free, number = name, 2
-        while free.lower() in lower:
-            free, number = f"{name}_{number}", number + 1
-        lower.add(free.lower())
-        columns.append(Column(free, trail, frozenset(member.types), member.values))
-    return columns
-
-
-def _table_name(trail: tuple[str, ...], found: list[SqlTable]) -> str:
-    name = _name(trail) if trail else "items"
-    taken = {table.name.lower() for table in found}
-    free, number = name, 2
-    while free.lower() in taken or free.lower().startswith("sqlite_"):
+def _free_name(trail: tuple[str, ...], taken: set[str]) -> str:
+    """Name a table or a column by its path, with a number where the name is taken; SQLite does not tell cases apart."""
+    name = free = _name(trail)
+    number = 2
+    while free.lower() in taken:
         free, number = f"{name}_{number}", number + 1
+    taken.add(free.lower())
     return free
 
 
 def _name(trail: tuple[str, ...]) -> str:
     name = "_".join(_WORD.sub("_", part) for part in trail).strip("_") or "value"
-    return f"_{name}" if name[0].isdigit() else name
+    # SQLite keeps names that begin with `sqlite_` for itself.
+    return f"_{name}" if name[0].isdigit() or name.lower().startswith("sqlite_") else name
 
 
 def _identify(table: SqlTable) -> tuple[str, Sequence[Any]]:
@@ -314,11 +288,9 @@ def _uniform_map(value: dict[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def _cells(table: SqlTable) -> list[Sequence[Any]]:
-    columns = [_as_numbers(_bound(_values(table.rows, column), column), column) for column in table.columns]
+    columns = [_as_numbers(_bound(table.rows, column), column) for column in table.columns]
     texts = (values for values, column in zip(columns, table.columns, strict=True) if not column.types <= _SHORT)
     table.longest = max((len(value) for values in texts for value in values if type(value) is str), default=0)
-    for column in table.columns:
-        column.values = None
     return [*([table.owners] if table.parent else []), *columns]
 
 
@@ -354,23 +326,14 @@ def _are_decimal(values: Sequence[Any]) -> bool:
     return found and not (zero_at_end and len(decimals) > 1)
 
 
-def _values(rows: Sequence[Any], column: Column) -> Sequence[Any]:
-    if column.values is not None:
-        return column.values
-    if len(column.trail) > 1:
-        return [_value(row, column.trail) for row in rows]
+def _bound(rows: Sequence[Any], column: Column) -> list[Any]:
+    """Return the values of a column as SQLite can hold them."""
     only = column.trail[0]
-    return [row.get(only) for row in rows]
-
-
-def _bound(values: Sequence[Any], column: Column) -> Sequence[Any]:
-    """Write the values of a column as SQLite can hold them."""
+    nested = len(column.trail) > 1
+    values = [_value(row, column.trail) for row in rows] if nested else [row.get(only) for row in rows]
     if not column.types <= _SCALARS:
         values = list(map(_cell, values))
-    numbers: Sequence[int] = ()
-    if int in column.types:
-        only_numbers = column.types == {int} and values is column.values
-        numbers = values if only_numbers else [value for value in values if type(value) is int]
+    numbers = [value for value in values if type(value) is int] if int in column.types else ()
     if numbers and not (min(numbers) >= _INT_MIN and max(numbers) <= _INT_MAX):
         values = [str(value) if type(value) is int else value for value in values]
     return values

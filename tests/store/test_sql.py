@@ -361,3 +361,9 @@ def test_records_whose_keys_all_differ_have_the_types_of_what_they_hold() -> Non
         "a": frozenset({int, type(None)}),
         "b": frozenset({str}),
     }
+
+
+def test_a_list_under_a_name_that_sqlite_keeps_for_itself_gets_another() -> None:
+    database = Database({"sqlite_x": [{"a": 1}], "SQLITE_y": [{"b": 2}]})
+    assert [table.name for table in database.tables] == ["_sqlite_x", "_SQLITE_y"]
+    assert database.query("SELECT a FROM _sqlite_x").records == [{"a": 1}]
