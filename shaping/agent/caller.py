@@ -198,7 +198,7 @@ class _Attempt:
         match decision:
             case Retry(after=after, error=error):
                 if after > caller.max_wait:
-                    return GiveUp(error, warnings=decision.warnings, updates=decision.updates)
+                    return GiveUp(error, warnings=decision.warnings)
                 self._count(error.code)
                 yield partial(caller.sleep or (asyncio.sleep if is_async(caller.call) else time.sleep), after)
                 return ask
@@ -212,7 +212,7 @@ class _Attempt:
                 return self._follow(decision, caller.redirect)
             case UseCache() if caller.cache is not None:
                 data = yield partial(caller.cache, *self.args, **self.kwargs)
-                return UseData(data, warnings=decision.warnings, updates=decision.updates)
+                return UseData(data, warnings=decision.warnings)
             case NextPage():
                 return self._next_page(decision)
             case UseData(data=data):
@@ -247,13 +247,8 @@ class _Attempt:
     def _next_page(self, decision: NextPage) -> Decision | Step:
         self.pages.append(decision.data)
         if decision.cursor in self.cursors or len(self.pages) >= self.caller.max_pages:
-            return UseData(
-                merge(self.pages),
-                complete=False,
-                cursor=decision.cursor,
-                warnings=decision.warnings,
-                updates=decision.updates,
-            )
+            whole, warnings = merge(self.pages), decision.warnings
+            return UseData(whole, complete=False, cursor=decision.cursor, warnings=warnings)
         self.cursors.add(decision.cursor)
         self.retries.clear()
         if self.caller.page is not None:

@@ -165,7 +165,11 @@ class DecisionBase:
     """The warnings of a response, which every decision carries."""
 
     warnings: tuple[str, ...] = ()
-    updates: tuple[str, ...] = ()  # the warnings that announce an end: change the call in a later session
+
+    @property
+    def updates(self) -> tuple[str, ...]:
+        """The warnings that announce an end: change the call in a later session."""
+        return tuple(warning for warning in self.warnings if ENDING.search(warning))
 
     @property
     def action(self) -> str:
@@ -285,7 +289,8 @@ def interpret(
         # A number that no table has is a command's own.
         exited = EXIT_TABLES[exit_codes].get(exit_code) or ExitCode(exit_code, "", None)
     try:
-        return _decide(read_response(wire, dialect), exited, attempts, state_changing)
+        reading = read_response(wire, dialect)
+        return replace(_decide(reading, exited, attempts, state_changing), warnings=reading.warnings)
     except UnreadableError as problem:
         if exited and exited.number:
             return _fail(WireReading("none", error=_from_exit(exited, wire)), exited, attempts, state_changing)
@@ -296,7 +301,7 @@ def interpret(
 
 def _decide(reading: WireReading, exited: ExitCode | None, attempts: Attempts, state_changing: bool) -> Decision:
     if reason := _broken(reading):
-        return Malformed(reason, warnings=reading.warnings, updates=_updates(reading))
+        return Malformed(reason)
     failed = exited.number != 0 if exited is not None else reading.error is not None or reading.ok is False
     return _fail(reading, exited, attempts, state_changing) if failed else _succeed(reading)
 
@@ -313,36 +318,33 @@ def _broken(reading: WireReading) -> str | None:
 
 
 def _succeed(reading: WireReading) -> Decision:
-    notes: dict[str, Any] = {"warnings": reading.warnings, "updates": _updates(reading)}
     if reading.flag("not_modified"):
-        return UseCache(**notes)
+        return UseCache()
     if reading.data is None and reading.error is not None:
-        return Malformed("the exit code says success, but there is an error and no data", **notes)
+        return Malformed("the exit code says success, but there is an error and no data")
     if not reading.flag("truncated"):
-        return UseData(reading.data, cursor=reading.cursor, **notes)
+        return UseData(reading.data, cursor=reading.cursor)
     if reading.cursor is None:
-        return UseData(reading.data, complete=False, **notes)
-    return NextPage(reading.cursor, reading.data, **notes)
+        return UseData(reading.data, complete=False)
+    return NextPage(reading.cursor, reading.data)
 
 
 def _fail(reading: WireReading, exited: ExitCode | None, attempts: Attempts, state_changing: bool) -> Decision:
     error = reading.error or _from_exit(exited, None)
-    notes: dict[str, Any] = {"warnings": reading.warnings, "updates": _updates(reading)}
     if error.redirect is not None and (exited is None or exited.name == "REDIRECTED"):
-        return FollowRedirect(error.redirect.command, error.redirect.permanent, error, **notes)
+        return FollowRedirect(error.redirect.command, error.redirect.permanent, error)
     if exited is not None and exited.name == "REDIRECTED":
-        return Malformed("the exit code says redirected, but no command is given", **notes)
+        return Malformed("the exit code says redirected, but no command is given")
     code = registry.canonical(error.code)
     made = _retries(attempts, error.code, code)
     if code == "TOKEN_EXPIRED" and made < 1:
-        return RefreshCredentials(error, **notes)
-    if code in {"TOKEN_EXPIRED", "TOKEN_INVALID", "TOKEN_MISSING", "AUTH_REQUIRED"}:
-        return AcquireCredentials(error, **notes)
-    if exited is not None and exited.name == "AUTH_REQUIRED":
-        return AcquireCredentials(error, **notes)
+        return RefreshCredentials(error)
+    wants_credentials = code in {"TOKEN_EXPIRED", "TOKEN_INVALID", "TOKEN_MISSING", "AUTH_REQUIRED"}
+    if wants_credentials or (exited is not None and exited.name == "AUTH_REQUIRED"):
+        return AcquireCredentials(error)
     if made >= MAX_RETRIES or not _retryable(error, code, exited, state_changing):
-        return GiveUp(error, **notes)
-    return Retry(_wait(error, code, exited), made + 1, error, **notes)
+        return GiveUp(error)
+    return Retry(_wait(error, code, exited), made + 1, error)
 
 
 def _retries(attempts: Attempts, *spellings: str) -> int:
@@ -378,7 +380,3 @@ def _from_exit(exited: ExitCode | None, wire: Any) -> ErrorDetail:
     printed = wire[:2000].strip() if isinstance(wire, str) else ""
     message = printed or (f"the command exited with {exited.number}" if exited else "the response says it failed")
     return ErrorDetail(code=registry.canonical(name), message=message)
-
-
-def _updates(reading: WireReading) -> tuple[str, ...]:
-    return tuple(warning for warning in reading.warnings if ENDING.search(warning))

@@ -301,11 +301,9 @@ def test_redirected_to_nowhere_is_malformed() -> None:
 
 def test_a_warning_that_announces_an_end_plans_an_update() -> None:
     warnings = ["slow", "--old is Deprecated", {"code": "X", "message": "v1 will be removed in May"}, 7]
-    assert interpret({**whole({"a": 1}), "warnings": warnings}) == UseData(
-        {"a": 1},
-        warnings=("slow", "--old is Deprecated", "v1 will be removed in May"),
-        updates=("--old is Deprecated", "v1 will be removed in May"),
-    )
+    decision = interpret({**whole({"a": 1}), "warnings": warnings})
+    assert decision == UseData({"a": 1}, warnings=("slow", "--old is Deprecated", "v1 will be removed in May"))
+    assert decision.updates == ("--old is Deprecated", "v1 will be removed in May")
 
 
 # Sources that say themselves that they failed.
