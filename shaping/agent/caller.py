@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import inspect
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -70,8 +69,7 @@ def run_steps_sync(steps: Steps[T]) -> T:
 
 def is_async(call: Callable[..., Any]) -> bool:
     """Whether a callable is async, as far as its type shows."""
-    while isinstance(call, functools.partial):
-        call = call.func
+    call = call.func if isinstance(call, partial) else call
     return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(type(call).__call__)
 
 

@@ -143,12 +143,10 @@ class Description:
 @singledispatch
 def describe(exc: BaseException) -> Description:
     """Describe an exception by its own message where that is safe."""
-    answer, fault = http_error(exc), schema_issue(exc)
-    if fault is not None:
+    if (fault := schema_issue(exc)) is not None:
         return _refused([fault])
-    if type(exc).__module__ == "msgspec":
-        return Description(_QUOTED.sub("…", message_of(exc)))
-    return Description(message_of(exc)) if answer is None else Description(*answer)
+    message = message_of(exc)
+    return Description(_QUOTED.sub("…", message) if type(exc).__module__ == "msgspec" else message)
 
 
 def message_of(exc: BaseException) -> str:
@@ -197,9 +195,6 @@ def _lookup(exc: LookupError) -> Description:
 
 @describe.register
 def _os(exc: OSError) -> Description:
-    answer = http_error(exc)
-    if answer is not None:
-        return Description(*answer)
     if exc.strerror is None:
         return Description(message_of(exc))
     named = "" if exc.filename is None else f": {_shown(exc.filename)}"
@@ -283,7 +278,8 @@ def from_exception(
 def _described(exc: BaseException) -> Description:
     """Describe what happened; an exception that cannot be looked at is described by its kind."""
     try:
-        return describe(exc)
+        answer = http_error(exc)
+        return describe(exc) if answer is None else Description(*answer)
     except Exception:  # noqa: BLE001 (properties of any library's exception are read, and may raise anything)
         return Description(kind_of(exc))
 

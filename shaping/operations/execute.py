@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 from pydantic import BaseModel
 
+from shaping.agent.caller import is_async
 from shaping.envelope import Envelope, is_envelope, local_envelope
 from shaping.errors import ToolError, from_exception, nearest
 from shaping.operations.guard import admit
@@ -164,15 +165,13 @@ class PreparedHandler:
     @classmethod
     def of(cls, handler: Handler) -> PreparedHandler:
         """Inspect a handler's signature once, for all of its calls."""
-        plain = handler.func if isinstance(handler, partial) else handler
-        inner = plain if inspect.isroutine(plain) else type(plain).__call__
         try:
             parameters = inspect.signature(handler).parameters.values()
         except (TypeError, ValueError):  # builtins and some C callables have none
             parameters = {}.values()
         places = [p for p in parameters if p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD}]
         takes_context = len(places) >= 2 or any(p.kind == p.VAR_POSITIONAL for p in parameters)
-        return cls(handler, takes_context, inspect.iscoroutinefunction(inner))
+        return cls(handler, takes_context, is_async(handler))
 
     def bind(self, value: Any, context: Context) -> Callable[[], Any]:
         """Return the handler with its arguments."""

@@ -66,15 +66,6 @@ class BackgroundQueue(Generic[Item]):
     The thread rests before it takes what waits, so that answers go out first, and ends where there is nothing to do.
     """
 
-    changed: threading.Condition
-    waiting: deque[Item]
-    taken: list[Item]  # that the thread works on
-    dropped: int
-    _new_drops: int
-    _thread: threading.Thread | None
-    _resting: bool
-    _hurried: bool
-
     def __init__(
         self,
         name: str,
@@ -88,6 +79,15 @@ class BackgroundQueue(Generic[Item]):
         self._name, self._handle, self._batch, self._rest = name, handle, batch, rest
         self._begin()
         atexit.register(_finish, weakref.ref(self), exit_seconds)
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self.changed = threading.Condition()  # another thread of the parent may have held the old one
+        self.waiting: deque[Item] = deque()
+        self.taken: list[Item] = []  # what the thread works on
+        self.dropped = self._new_drops = 0
+        self._thread: threading.Thread | None = None
+        self._resting = self._hurried = False
 
     def put(self, item: Item, *, pressing: bool = False) -> None:
         """Add an item without waiting; a `pressing` one is not rested before."""
@@ -142,13 +142,6 @@ class BackgroundQueue(Generic[Item]):
         """Begin anew in a child process: the thread did not come along, and what waits is the parent's to handle."""
         if self._pid != os.getpid():
             self._begin()
-
-    def _begin(self) -> None:
-        self._pid = os.getpid()
-        self.changed = threading.Condition()  # another thread of the parent may have held the old one
-        self.waiting, self.taken = deque(), []
-        self.dropped = self._new_drops = 0
-        self._thread, self._resting, self._hurried = None, False, False
 
     def _run(self) -> None:
         while self._awaited():

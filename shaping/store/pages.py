@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from typing import Any, Final
 
@@ -60,9 +61,9 @@ class _Run:
     """What a page can show of one part, from an offset on."""
 
     def __init__(self, value: Any, part: Any, start: Position, cost: Callable[[Page], float]) -> None:
-        self._value, self._part, self._start, self._cost = value, part, start, cost
+        self._value, self._part, self._start = value, part, start
         self._sizes = Sizes()
-        self._costs: dict[int, float] = {}
+        self._priced = cache(lambda stop: cost(self._page(stop)))  # a search comes back to what it tried
 
     def longest(self, limit: int | None) -> Page | None:
         """Return the longest page within the limit."""
@@ -72,10 +73,7 @@ class _Run:
 
     def _attempt(self, room: int) -> tuple[Page, float, bool]:
         stop = self._stop(room)
-        shown = self._page(stop)
-        if stop not in self._costs:
-            self._costs[stop] = self._cost(shown)
-        return shown, self._costs[stop], stop >= self._total()
+        return self._page(stop), self._priced(stop), stop >= self._total()
 
     def _total(self) -> int:
         return len(self._part) if isinstance(self._part, (dict, list, str)) else 1
