@@ -6,11 +6,10 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cached_property, partial
 from hashlib import blake2b
-from inspect import Parameter, Signature
 from itertools import pairwise
 from typing import Annotated, Any, get_type_hints
 
@@ -18,6 +17,7 @@ import orjson
 import typer
 from pydantic import PydanticSchemaGenerationError, TypeAdapter
 from pydantic.errors import PydanticUserError
+from typer import Option
 
 from shaping.apps.response import CommandCall, answers_only, exit_for
 from shaping.errors import Redirect, ToolError, make_error
@@ -34,26 +34,26 @@ class OutputFormat(StrEnum):
     json = "json"
 
 
-def _option(default: Any, says: str) -> Any:
-    return field(default=default, metadata={"help": says})
-
-
 @dataclass(frozen=True, slots=True)
 class CallOptions:
     """The added options of one call."""
 
-    output: OutputFormat = field(
-        default=OutputFormat.text, metadata={"help": "Print text for people, or a JSON envelope for programs."}
-    )
-    fields: str | None = _option(None, "Comma-separated paths: keep only these of the data.")
-    limit: int | None = _option(None, "The most elements to show of any list.")
-    cursor: str | None = _option(None, "The cursor of a cut answer: show what comes next.")
-    etag: str | None = _option(
-        None, "The etag of an earlier answer: an unchanged answer is reported as not_modified. '' asks for an etag."
-    )
-    quiet: bool = _option(default=False, says="Print nothing but the answer.")
-    verbose: bool = _option(default=False, says="Print all data, with warnings and what was left out.")
-    debug: bool = _option(default=False, says="Print everything that is known about the call.")
+    output: Annotated[
+        OutputFormat, Option("--output", help="Print text for people, or a JSON envelope for programs.")
+    ] = OutputFormat.text
+    fields: Annotated[str | None, Option("--fields", help="Comma-separated paths: keep only these of the data.")] = None
+    limit: Annotated[int | None, Option("--limit", help="The most elements to show of any list.", min=1)] = None
+    cursor: Annotated[str | None, Option("--cursor", help="The cursor of a cut answer: show what comes next.")] = None
+    etag: Annotated[
+        str | None,
+        Option(
+            "--etag",
+            help="The etag of an earlier answer: an unchanged answer is reported as not_modified. '' asks for an etag.",
+        ),
+    ] = None
+    quiet: Annotated[bool, Option("--quiet", help="Print nothing but the answer.")] = False
+    verbose: Annotated[bool, Option("--verbose", help="Print all data, with warnings and what was left out.")] = False
+    debug: Annotated[bool, Option("--debug", help="Print everything that is known about the call.")] = False
 
     @property
     def as_json(self) -> bool:
@@ -70,27 +70,9 @@ NAMES = tuple(one.name for one in fields(CallOptions))
 
 
 def typer_options() -> list[Any]:
-    """Build the options for a Typer command, from a function with such parameters."""
-    kinds, option = get_type_hints(CallOptions), typer.Option
-    parameters = [
-        Parameter(
-            one.name,
-            Parameter.KEYWORD_ONLY,
-            default=one.default,
-            annotation=Annotated[
-                kinds[one.name],
-                option(f"--{one.name}", help=one.metadata["help"], min=1 if one.name == "limit" else None),
-            ],
-        )
-        for one in fields(CallOptions)
-    ]
-
-    def added(**_: Any) -> None: ...
-
-    added.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what `inspect` reads
-    added.__annotations__ = {one.name: one.annotation for one in parameters}
+    """Build the options for a Typer command."""
     app = typer.Typer(add_completion=False)
-    app.command()(added)
+    app.command()(CallOptions)
     return [param for param in typer.main.get_command(app).params if param.name in NAMES]
 
 
@@ -103,8 +85,7 @@ def click_options() -> list[Any]:
         "limit": {"type": click.IntRange(min=1)},
         **{name: {"is_flag": True} for name in ("quiet", "verbose", "debug")},
     }
-    added = fields(CallOptions)
-    return [click.Option([f"--{one.name}"], help=one.metadata["help"], **kinds.get(one.name, {})) for one in added]
+    return [click.Option([f"--{one.name}"], help=one.help, **kinds.get(one.name, {})) for one in typer_options()]
 
 
 def take_options(params: dict[str, Any], own: Sequence[str]) -> CallOptions:
