@@ -470,6 +470,9 @@ def _plain(written: str) -> str:
     return re.sub(r"\b(?:shaping|typing|collections\.abc)(?:\.[a-z_]+)*\.(?=[A-Z])", "", written)
 
 
+_BOUNDS = {"since": ">=", "before": "<"}
+
+
 def _clients() -> str:
     known = json.loads((ROOT / "config" / "clients.json").read_text(encoding="utf-8"))
     rows: list[tuple[str, ...]] = []
@@ -478,7 +481,7 @@ def _clients() -> str:
         measured = one.get("measured")
         rows.append(
             (
-                one["client"] + (f" {one['versions']}" if one.get("versions") else ""),
+                f"{one['client']} {','.join(sign + one[key] for key, sign in _BOUNDS.items() if key in one)}".rstrip(),
                 ", ".join(f"`{name}`" for name in one["names"]),
                 one.get("reads") or "unknown",
                 limit or "not known",

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
-from operator import eq, ge, gt, le, lt
 from typing import Any, Literal, TypeAlias
 
 import orjson
@@ -18,8 +17,6 @@ from shaping.settings.files import bundled
 Reads: TypeAlias = Literal["structured", "content", "both"]
 
 _BRIDGED = re.compile(r" \(via mcp-remote [^)]*\)$")
-_COMPARISON = re.compile(r"\s*(>=|<=|==|>|<)\s*([0-9][0-9A-Za-z.+-]*)\s*$")
-_SIGNS = {">=": ge, "<=": le, "==": eq, ">": gt, "<": lt}
 _BETWEEN_BLOCKS = "\n"
 
 
@@ -28,13 +25,13 @@ class KnownClient:
     """One entry of `config/clients.json`, whose first member explains each field."""
 
     client: str = ""
-    names: tuple[str, ...] = ()
+    names: Sequence[str] = ()
     reads: Reads | None = None
     source: str = ""
-    versions: str = ""
+    since: str = ""  # the first version that this is about, and the first one after
+    before: str = ""
     limit: Mapping[str, int] = field(default_factory=dict)
     shown_over_limit: int | None = None
-    limit_by_result_json: bool = False
     whole_result: bool = False
     whole_lines: bool = False
     meta: Literal["always", "errors"] | None = None
@@ -47,13 +44,25 @@ class KnownClient:
     tool_meta_limit: Mapping[str, int] = field(default_factory=dict)
     measured: Mapping[str, str] | None = None
 
+    def is_of(self, name: str, version: str) -> bool:
+        """Return whether this entry is about a client, by its name in lower case and its version.
+
+        A client that does not say its version is taken for a current one.
+        """
+        if not any(fnmatchcase(name, pattern.casefold()) for pattern in self.names):
+            return False
+        if not version:
+            return not self.before
+        numbers = _numbers(version)
+        return _numbers(self.since) <= numbers and (not self.before or numbers < _numbers(self.before))
+
     def shows_meta(self, *, failed: bool) -> bool:
         """Return whether this client's model reads the `_meta` of a result."""
         return self.meta == "always" or (failed and self.meta == "errors")
 
     def shown(self, result: Mapping[str, Any]) -> str:
         """Return what this client shows its model of a result, before it cuts it."""
-        if self.limit_by_result_json or self.whole_result:
+        if self.whole_result:
             return write_json(result).decode()
         text = ("" if self.joins_blocks else _BETWEEN_BLOCKS).join(texts_in(result))
         structured = result.get("structuredContent")
@@ -111,36 +120,20 @@ def joined_texts(content: Any) -> str:
     return "\n".join(texts_in({"content": content if isinstance(content, list) else [content]}))
 
 
-def load(payload: bytes) -> tuple[KnownClient, ...]:
-    """Read the entries of a clients file."""
-    entries: list[dict[str, Any]] = orjson.loads(payload)["clients"]
-    return tuple(KnownClient(**{**entry, "names": tuple(entry["names"])}) for entry in entries)
-
-
 @cache
 def known_clients() -> tuple[KnownClient, ...]:
     """Return the entries that ship with the package."""
-    return load(bundled("config", "clients.json"))
+    return tuple(KnownClient(**entry) for entry in orjson.loads(bundled("config", "clients.json"))["clients"])
 
 
-def find_client(
-    client: str | Mapping[str, object] | None, entries: tuple[KnownClient, ...] | None = None
-) -> KnownClient:
+def find_client(client: str | Mapping[str, object] | None) -> KnownClient:
     """Return what is known of a client by its `clientInfo`, or by `name@version`."""
-    name, version = _identity(client)
-    return _known(name, version) if entries is None else _found(name, version, entries)
+    return _found(*_identity(client))
 
 
 @lru_cache(maxsize=256)  # asked with every result, and clients are few
-def _known(name: str, version: str) -> KnownClient:
-    return _found(name, version, known_clients())
-
-
-def _found(name: str, version: str, entries: tuple[KnownClient, ...]) -> KnownClient:
-    for entry in entries:
-        if any(fnmatchcase(name, pattern.casefold()) for pattern in entry.names) and _covers(entry.versions, version):
-            return entry
-    return UNKNOWN_CLIENT
+def _found(name: str, version: str) -> KnownClient:
+    return next((entry for entry in known_clients() if entry.is_of(name, version)), UNKNOWN_CLIENT)
 
 
 def _identity(client: str | Mapping[str, object] | None) -> tuple[str, str]:
@@ -157,24 +150,8 @@ def _own_name(name: str) -> str:
     return _BRIDGED.sub("", name).casefold()
 
 
-def _covers(versions: str, version: str) -> bool:
-    # A client that does not say its version is taken for a current one: it meets every lower bound and no upper one.
-    parts = [part for part in versions.split(",") if part.strip()]
-    if not version:
-        return not any(part.strip().startswith("<") for part in parts)
-    return all(_compares(part, version) for part in parts)
-
-
-def _compares(part: str, version: str) -> bool:
-    match = _COMPARISON.match(part)
-    if match is None:
-        raise ValueError(f"{part!r} is not a version bound; expected one like '>=2.0.21'")
-    # Clients' versions, such as 2025.09.12-4852336 and 1.106.1-insider, are none to the library `packaging`.
-    sign, bound = match.groups()
-    return bool(_SIGNS[sign](_numbers(version), _numbers(bound)))
-
-
 def _numbers(version: str) -> tuple[int, ...]:
+    # Clients' versions, such as 2025.09.12-4852336 and 1.106.1-insider, are none to the library `packaging`.
     release = re.split(r"[+-]", version, maxsplit=1)[0]
     numbers = [int(number) for number in re.findall(r"\d+", release)]
     while numbers and numbers[-1] == 0:
