@@ -203,14 +203,16 @@ def progress(label: str) -> Iterator[None]:
     if _is_plain():
         yield
         return
-    done = threading.Event()
-    shown = threading.Thread(target=_show, args=(label, done), daemon=True)
+    bar = _bar()
+    bar.add_task(label, total=None)
+    shown = threading.Timer(_PROGRESS_AFTER, bar.start)
     shown.start()
     try:
         yield
     finally:
-        done.set()
+        shown.cancel()
         shown.join()
+        bar.stop()
 
 
 def quiet() -> None:
@@ -237,13 +239,6 @@ def reading_progress() -> Iterator[Callable[[str, int, int], None]]:
 
 def _is_plain() -> bool:
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb" or not sys.stderr.isatty()
-
-
-def _show(label: str, done: threading.Event) -> None:
-    if not done.wait(_PROGRESS_AFTER):
-        with _bar() as bar:
-            bar.add_task(label, total=None)
-            done.wait()
 
 
 def _bar() -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import orjson
+from pydantic import BaseModel, PositiveFloat, ValidationError
 
 from shaping.errors import nearest
 from shaping.settings.files import bundled, user_directory
@@ -45,24 +45,32 @@ class Price:
         return None if self.cache_read is None else written + read * self.cache_read
 
 
-@dataclass(frozen=True, slots=True)
-class PriceTable:
-    """The prices of one day."""
+class _ListedPrice(BaseModel):
+    input: float
+    cache_write: float | None = None
+    cache_read: float | None = None
+
+
+class PriceTable(BaseModel):
+    """The prices of one day, each for so many tokens."""
 
     date: str
-    source: str
-    prices: Mapping[str, Price]
+    currency: str
+    per_tokens: PositiveFloat
+    models: dict[str, _ListedPrice]
+    source: str = ""
 
     def find(self, model: str) -> Price:
         """Return the price of a model by its name, whatever provider stands before it."""
         name = model.rpartition("/")[2]
-        if name not in self.prices:
-            similar = nearest(name, list(self.prices))
+        if name not in self.models:
+            similar = nearest(name, list(self.models))
             # A version that is named by its date is one more price of a model that is listed.
-            known = [each for each in self.prices if not _DATED.search(each) or _DATED.sub("", each) not in self.prices]
+            known = [each for each in self.models if not _DATED.search(each) or _DATED.sub("", each) not in self.models]
             hint = f"did you mean {similar[0]}?" if similar else f"they have: {', '.join(known)}"
             raise PriceError(f"the prices of {self.date} have no model {model!r}; {hint}")
-        return self.prices[name]
+        each = {key: price and price / self.per_tokens for key, price in self.models[name]}
+        return Price(name, **each, currency=self.currency, date=self.date)
 
 
 def load_prices(file: str | os.PathLike[str] | None = None, environ: Mapping[str, str] = os.environ) -> PriceTable:
@@ -71,27 +79,11 @@ def load_prices(file: str | os.PathLike[str] | None = None, environ: Mapping[str
     own = user_directory(environ) / FILE
     place = Path(named).expanduser() if named else own if own.is_file() else None
     try:
-        return _read(bundled("config", FILE) if place is None else place.read_bytes())
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
+        return PriceTable.model_validate_json(bundled("config", FILE) if place is None else place.read_bytes())
+    except (OSError, ValidationError) as problem:
+        first = problem.errors()[0] if isinstance(problem, ValidationError) else None
+        why = problem if first is None else f"{'.'.join(map(str, first['loc']))} {first['msg']}".strip()
         raise PriceError(
-            f"the price table {place} cannot be read ({problem}); expected the members date, currency, per_tokens and "
+            f"the price table {place} cannot be read ({why}); expected the members date, currency, per_tokens and "
             "models, and for each model input, cache_write and cache_read"
         ) from None
-
-
-def _read(content: bytes) -> PriceTable:
-    said = orjson.loads(content)
-    date, currency, per = str(said["date"]), str(said["currency"]), float(said["per_tokens"])
-
-    def price(model: str, listed: Mapping[str, float]) -> Price:
-        write, read = listed.get("cache_write"), listed.get("cache_read")
-        return Price(
-            model,
-            float(listed["input"]) / per,
-            None if write is None else float(write) / per,
-            None if read is None else float(read) / per,
-            currency,
-            date,
-        )
-
-    return PriceTable(date, str(said.get("source", "")), {name: price(name, it) for name, it in said["models"].items()})

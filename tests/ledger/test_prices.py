@@ -37,7 +37,7 @@ def test_the_bundled_table_is_dated_and_says_its_source() -> None:
     prices = load_prices(environ={"XDG_CONFIG_HOME": "/nowhere"})
     assert prices.date > "2026"
     assert "litellm" in prices.source
-    assert all(price.input > 0 for price in prices.prices.values())
+    assert all(price.input > 0 for price in prices.models.values())
     sonnet = prices.find("anthropic/claude-sonnet-4-5")
     assert sonnet.cache_write is not None
     assert sonnet.cache_read is not None
@@ -53,7 +53,7 @@ def test_a_user_replaces_the_table_by_a_variable_or_in_the_config_directory(
         (tmp_path / "shaping").mkdir()
         table.rename(tmp_path / "shaping" / "prices.json")
         environ = {"XDG_CONFIG_HOME": str(tmp_path)}
-    assert list(load_prices(environ=environ).prices) == ["small", "plain"]
+    assert list(load_prices(environ=environ).models) == ["small", "plain"]
 
 
 def test_a_model_that_is_not_listed_is_refused_with_the_nearest(table: Path) -> None:
