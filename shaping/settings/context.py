@@ -232,17 +232,9 @@ class PlanChooser:
         """What is wrong with the config now, for every answer that is shaped without it."""
         return () if self._live.problem is None else (_problem(self._live.problem),)
 
-    def plan(
-        self,
-        tool: str,
-        *,
-        surface: Surface = "python",
-        profile: str | None = None,
-        request: Overrides | None = None,
-        default_profile: str | None = None,
-    ) -> Plan:
-        """Return the compiled choices for a call of this tool made now."""
-        return self.choose(tool, surface=surface, profile=profile, request=request, default_profile=default_profile)[0]
+    def plan(self, tool: str, **call: Any) -> Plan:
+        """Return the compiled choices for a call of this tool made now; `call` are the other arguments of `choose`."""
+        return self.choose(tool, **call)[0]
 
     def choose(
         self,

@@ -8,7 +8,7 @@ import re
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -106,7 +106,9 @@ class LiveConfig:
                 self._refuse_lost_config(fresh)
                 self.problem = None
             except ConfigError as error:
-                self._keep_last_good(error)
+                if self.problem is None or self.problem.problems != error.problems:
+                    _log.warning("the last good config stays in use, because %s", error)
+                self.problem = error
                 fresh = self._with_own_edits()
             fresh.warm(self._current)
             changed = fresh.hash != self._current.hash or fresh.files != self._current.files
@@ -120,7 +122,14 @@ class LiveConfig:
 
     def directories(self) -> frozenset[Path]:
         """List the directories in which something that counts could happen."""
-        return frozenset(directory for directory in self._directories() if directory.is_dir())
+        places = self._places()
+        found = {allowed_file(self._environ).parent} if places else set()
+        for place in places:
+            # A directory that is not there yet shows as a change in the one around it.
+            found |= {place.parent, place.parent.parent}
+            if place.is_file():
+                found |= {place.parent / "profiles", place.resolve().parent}
+        return frozenset(filter(Path.is_dir, found))
 
     def _load_first(self, *, strict: bool) -> LoadedConfig:
         self._seen = self._as_seen()
@@ -198,11 +207,6 @@ class LiveConfig:
         places = self._places()
         return old < len(places) - 1 and is_allowed(places[new], self._environ)
 
-    def _keep_last_good(self, error: ConfigError) -> None:
-        if self.problem is None or self.problem.problems != error.problems:
-            _log.warning("the last good config stays in use, because %s", error)
-        self.problem = error
-
     def _with_own_edits(self) -> LoadedConfig:
         """Return the last good config; where that is one of the working tree, with the user's own as it is now."""
         found, allowed = self._current.found, self._current.allowed
@@ -216,17 +220,6 @@ class LiveConfig:
         if isinstance(self._config, Mapping):
             return ()
         return config_places(self._config, cwd=self._cwd, environ=self._environ)
-
-    def _directories(self) -> Iterator[Path]:
-        places = self._places()
-        if places:
-            yield allowed_file(self._environ).parent
-        for place in places:
-            # A directory that is not there yet shows as a change in the one around it.
-            yield from (place.parent, place.parent.parent)
-            if place.is_file():
-                yield place.parent / "profiles"
-                yield place.resolve().parent
 
     def _signature(self) -> Signature:
         """Describe every file that counts so that any edit, rename or step back in time makes a difference."""

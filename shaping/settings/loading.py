@@ -21,7 +21,6 @@ from shaping.settings.plan import Plan, PlanRequest, StoreConfig, Surface, compi
 from shaping.settings.resolve import ResolvedChoice, resolve
 from shaping.settings.sources import (
     THE_CALL,
-    ConfigSection,
     Given,
     Sources,
     narrow,
@@ -257,16 +256,15 @@ def _refuse_store_outside(sources: Sources, config: Path, *, cwd: Path, environ:
 
 def _conflicting_renames(loaded_config: LoadedConfig) -> Iterator[ConfigProblem]:
     """Report renames that are valid one by one and conflict within one tool."""
-    renaming = ((name, section) for name, section in _overrides(loaded_config) if "rename" in section.choices)
-    for name, section in islice(renaming, _MOST_COMPILED):
+    renaming = (
+        (document, name)
+        for document in loaded_config.sources.configs
+        for name, rules in document.choices("tool_overrides").items()
+        if "rename" in rules
+    )
+    for document, name in islice(renaming, _MOST_COMPILED):
         try:
             loaded_config.compile(PlanRequest(name))
         except PathError as error:
             expected = f"rules that go together: {error.reason}"
-            yield section.document.problem(section.keys, error.text, expected)
-
-
-def _overrides(loaded_config: LoadedConfig) -> Iterator[tuple[str, ConfigSection]]:
-    for document in loaded_config.sources.configs:
-        for name in document.choices("tool_overrides"):
-            yield name, ConfigSection(f"tool override {name}", document, ("tool_overrides", name))
+            yield document.problem(("tool_overrides", name), error.text, expected)
