@@ -12,7 +12,7 @@ import typer
 
 from shaping.cli.output import CONFIG, Answer, columns, quiet, reading_progress, stopped
 from shaping.ledger import LedgerDatabase
-from shaping.page.data import own_choices, plain, readable, sources
+from shaping.page.data import own_choices, plain, readable
 from shaping.response import counted, did_you_mean, nearest
 from shaping.settings.check import contract_problems
 from shaping.settings.context import checked_environment, environment_profile
@@ -258,7 +258,7 @@ def _by_environment(choice: ResolvedChoice) -> ResolvedChoice:
 
 
 def _table(choices: Sequence[ResolvedChoice]) -> list[str]:
-    rows = [(choice.name, readable(plain(choice.value)), sources(choice)) for choice in choices]
+    rows = [(choice.name, readable(plain(choice.value)), choice.source) for choice in choices]
     first = max(len(name) for name, _, _ in rows)
     second = max((len(value) for _, value, _ in rows if len(value) <= _WIDE), default=0)
     # What is too long for its column has its source below, so that the other sources stay in theirs.

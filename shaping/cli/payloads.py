@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,12 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import orjson
 import typer
 
 from shaping.cli.output import stopped
 from shaping.clients import find_client, texts_in
 from shaping.parsers import EXACT, parse
+from shaping.parsers.json import write_json
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".txt.gz")
 LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -57,15 +56,7 @@ class Payload:
     @property
     def compact(self) -> str:
         """The data as JSON without white space, or the text that it is."""
-        return self.data if isinstance(self.data, str) else compacted(self.data)
-
-
-def compacted(value: Any) -> str:
-    """Write data as JSON without white space, however deep it is."""
-    try:
-        return orjson.dumps(value).decode()
-    except TypeError:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return self.data if isinstance(self.data, str) else write_json(self.data).decode()
 
 
 def read_bytes(file: str) -> bytes:

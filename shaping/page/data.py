@@ -6,24 +6,22 @@ import re
 import time
 from dataclasses import asdict, dataclass, is_dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 
 from shaping.ledger.entries import GROUPS, LedgerSum, Totals
 from shaping.ledger.texts import CallTexts, SentPart, find_texts, leaves
-from shaping.settings.files import BundledKind, bundled_path
 from shaping.settings.loading import LoadedConfig, load
 from shaping.tokens import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from shaping.ledger import LedgerDatabase, LedgerEntry
     from shaping.settings.plan import Surface
     from shaping.settings.resolve import ResolvedChoice
-    from shaping.settings.sources import Origin
     from shaping.store.backends import Store
 
 Key = TypeVar("Key")
@@ -35,7 +33,6 @@ _FIELDS: Final = 40  # fields of a tool in the treemap; the rest are one
 _COUNTED_BYTES: Final = 2_000_000  # of one call's values that are counted by field
 _FEWEST_BARS: Final = 14
 _WORD: Final = re.compile(r"[^\s,\\^$|]+")  # a pattern is plainer as JSON
-_SHIPPED: Final[tuple[BundledKind, ...]] = ("profiles", "config")
 # The widths of a bar in seconds, and the range up to which each is used.
 _HOUR, _DAY = 3_600, 86_400
 _STEPS: Final = ((60, _HOUR), (600, 6 * _HOUR), (_HOUR, 3 * _DAY), (_DAY, 60 * _DAY), (7 * _DAY, 400 * _DAY))
@@ -256,7 +253,7 @@ def choices_in_force(config: LoadedConfig, tools: Sequence[str]) -> Iterator[Cho
         if choice.value != general[choice.name].value
     ]
     for tool, choice in listed:
-        yield ChosenRow(tool, choice.name, readable(plain(choice.value)), sources(choice))
+        yield ChosenRow(tool, choice.name, readable(plain(choice.value)), choice.source)
 
 
 def own_choices(choices: Sequence[ResolvedChoice], config: LoadedConfig, surface: Surface) -> list[ResolvedChoice]:
@@ -287,17 +284,3 @@ def readable(value: Any) -> str:
     ):
         return ", ".join(value)
     return orjson.dumps(value).decode()
-
-
-def sources(choice: ResolvedChoice) -> str:
-    """Name the files and lines of a choice; files of the package are just called bundled."""
-    return ", ".join(map(_place, choice.origins))
-
-
-def _place(origin: Origin) -> str:
-    if origin.file is None:
-        return str(origin)
-    file = Path(origin.file)
-    if not any(file.is_relative_to(bundled_path(kind, "")) for kind in _SHIPPED):
-        return str(origin)
-    return f"preset {file.stem}" if "presets" in file.parts else f"{origin.by} (bundled)"

@@ -33,7 +33,8 @@ _ON, _DEBUG, _SCALPEL, _PROFILE = (os.environ.encodekey(name) for name in _VARIA
 
 _FALSE = frozenset({"0", "false", "no", "off"})
 _TRUE = frozenset({"1", "true", "yes", "on"})
-
+_FLAGS = _TRUE | _FALSE | {""}
+_MODES = _FLAGS | {"observe"}
 
 _CHOICES = tuple(choice.name for choice in fields(Overrides))
 _NONE = Overrides()
@@ -131,11 +132,9 @@ def mode(environ: Mapping[str, str] = os.environ, tell: Callable[[str], None] | 
     if value is None:
         return "on"
     word = value.strip().lower()
-    if word == "observe":
-        return "observe"
-    if word and word not in _TRUE | _FALSE and tell is not None:
+    if word not in _MODES and tell is not None:
         tell(f"SHAPING is {value!r}; expected on, off or observe. It is ignored, and shaping is on.")
-    return "off" if word in _FALSE else "on"
+    return "observe" if word == "observe" else "off" if word in _FALSE else "on"
 
 
 def environment_profile(environ: Mapping[str, str] = os.environ) -> str | None:
@@ -165,14 +164,12 @@ def with_block(profile: str | None, request: Overrides | None) -> tuple[str | No
 
 def checked_environment(environ: Mapping[str, str], profiles: Collection[str]) -> Mapping[str, str]:
     """Return the environment, or raise ConfigError where a variable of ours has an unknown value."""
-    unknown: list[str] = []
-    problems: list[ConfigProblem] = []
-    mode(environ, unknown.append)
-    if unknown:
-        problems.append(ConfigProblem(_ENVIRONMENT, "SHAPING", None, environ["SHAPING"], "on, off or observe"))
-    debug = environ.get("SHAPING_DEBUG")
-    if debug and debug.strip().lower() not in {"", *_TRUE, *_FALSE}:
-        problems.append(ConfigProblem(_ENVIRONMENT, "SHAPING_DEBUG", None, debug, "1 or 0"))
+    words = (("SHAPING", _MODES, "on, off or observe"), ("SHAPING_DEBUG", _FLAGS, "1 or 0"))
+    problems = [
+        ConfigProblem(_ENVIRONMENT, name, None, environ[name], expected)
+        for name, known, expected in words
+        if environ.get(name, "").strip().lower() not in known
+    ]
     profile = environment_profile(environ)
     if profile is not None and profile not in profiles:
         problems.append(_no_profile(profile, profiles))

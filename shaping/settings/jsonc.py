@@ -5,7 +5,6 @@ Written here because no maintained library reads comments, keeps positions and r
 
 from __future__ import annotations
 
-import bisect
 import json
 import math
 import os
@@ -125,7 +124,6 @@ _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING_START = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
 _SCALAR = re.compile(r"(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.])", re.ASCII)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_LINE_END = re.compile(r"\n")
 END_OF_FILE = "the end of the file"
 AN_OBJECT = "an object, such as {}"
 READABLE = "a file that can be read"
@@ -145,14 +143,14 @@ class JsoncError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class JsonNode:
-    """A value, the offsets where it starts and ends, and the nodes of its members or elements."""
+    """A value, the offsets where it starts and ends, the line of it or its key, and the nodes in it."""
 
     value: Json
     start: int
     end: int
+    line: int
     members: Mapping[str, JsonNode] = field(default_factory=dict)
     elements: tuple[JsonNode, ...] = ()
-    key_start: int | None = None
 
     def child(self, key: str | int) -> JsonNode | None:
         """Return the node of a member or an element, or None."""
@@ -210,7 +208,6 @@ class ConfigDocument:
     file: str
     data: Mapping[str, Json]
     root: JsonNode | None = field(default=None, repr=False)
-    line_starts: Sequence[int] = field(default=(), repr=False)
     problems: tuple[ConfigProblem, ...] = ()
     narrows: bool = False  # whether it may only narrow other configs: it is of the working tree, and not allowed
     left_out: tuple[Keys, ...] = ()  # the places of what does not apply because of that
@@ -225,7 +222,7 @@ class ConfigDocument:
             if child is None:
                 break
             node = child
-        return bisect.bisect_right(self.line_starts, node.start if node.key_start is None else node.key_start)
+        return node.line
 
     def choices(self, *keys: str | int) -> Mapping[str, Any]:
         """Return the object at a place; an empty one where there is none."""
@@ -261,22 +258,13 @@ def read_text(text: str, file: str) -> ConfigDocument:
     except JsoncError as error:
         says = f"is not JSON: {error.found} at line {error.line}, column {error.column}"
         raise unreadable(file, says, error.expected, error.line) from None
-    lines = [0, *(match.end() for match in _LINE_END.finditer(text))]
     if not isinstance(root.value, dict):
-        line = bisect.bisect_right(lines, root.start)
-        raise ConfigError([ConfigProblem(file, "$", line, root.value, AN_OBJECT)])
+        raise ConfigError([ConfigProblem(file, "$", root.line, root.value, AN_OBJECT)])
     repeated = tuple(
-        ConfigProblem(
-            file,
-            json_path(keys),
-            bisect.bisect_right(lines, again),
-            None,
-            "each key once",
-            says=f"stands twice (first on line {bisect.bisect_right(lines, first)})",
-        )
+        ConfigProblem(file, json_path(keys), again, None, "each key once", says=f"stands twice (first on line {first})")
         for keys, first, again in scanner.repeated
     )
-    return ConfigDocument(file, root.value, root, lines, repeated)
+    return ConfigDocument(file, root.value, root, repeated)
 
 
 def read_mapping(mapping: Mapping[str, Any], file: str) -> ConfigDocument:
@@ -313,8 +301,9 @@ class _Scanner:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.repeated: list[tuple[Keys, int, int]] = []
+        self.repeated: list[tuple[Keys, int, int]] = []  # where, and on which lines
         self.at = self._end = 0  # the end of the last token is before the blanks behind it
+        self._line = 1
         self._move(1 if text.startswith("\ufeff") else 0)
 
     def is_empty(self) -> bool:
@@ -326,23 +315,23 @@ class _Scanner:
             self._fail(END_OF_FILE)
         return node
 
-    def _value(self, keys: Keys, key_start: int | None = None) -> JsonNode:
+    def _value(self, keys: Keys, key_line: int | None = None) -> JsonNode:
         if len(keys) > _DEEPEST:
             self._fail(f"at most {_DEEPEST} levels")
-        start = self.at
+        start, line = self.at, key_line or self._line
         if self._next in ("{", "["):
             members, elements = self._container(keys, "}" if self._next == "{" else "]")
             value: Json = [node.value for node in elements]
             if self.text[start] == "{":
                 value = {key: node.value for key, node in members.items()}
-            return JsonNode(value, start, self._end, members, tuple(elements), key_start)
+            return JsonNode(value, start, self._end, line, members, tuple(elements))
         value = self._string() if self._next == '"' else self._scalar()
-        return JsonNode(value, start, self._end, key_start=key_start)
+        return JsonNode(value, start, self._end, line)
 
     def _container(self, keys: Keys, closing: str) -> tuple[dict[str, JsonNode], list[JsonNode]]:
         members: dict[str, JsonNode] = {}
         elements: list[JsonNode] = []
-        line = self.text.count("\n", 0, self.at) + 1
+        line = self._line
         self._move(self.at + 1)
         while self._next != closing:
             if not self._next:
@@ -357,14 +346,14 @@ class _Scanner:
         return members, elements
 
     def _member(self, keys: Keys, members: dict[str, JsonNode]) -> None:
-        start = self.at
+        line = self._line
         if self._next != '"':
             self._fail("a key in double quotes, or '}'")
         key = self._string()
         if key in members:
-            self.repeated.append(((*keys, key), members[key].key_start or 0, start))
+            self.repeated.append(((*keys, key), members[key].line, line))
         self._take(":", "':' after the key")
-        members[key] = self._value((*keys, key), start)
+        members[key] = self._value((*keys, key), line)
 
     def _string(self) -> str:
         start, match = self.at, _STRING_START.match(self.text, self.at)
@@ -397,7 +386,9 @@ class _Scanner:
     def _move(self, end: int) -> None:
         """Go to the end of a token, and over the blanks and comments behind it."""
         match = _BLANK.match(self.text, end)
-        self._end, self.at = end, match.end() if match else end
+        blanks = match.end() if match else end
+        self._line += self.text.count("\n", end, blanks)
+        self._end, self.at = end, blanks
         if self.text.startswith("/*", self.at):
             self._fail("'*/' at the end of the comment")
 

@@ -115,16 +115,15 @@ def _open_bracket(pattern: str) -> int | None:
     return None
 
 
-def _exception_name(text: str) -> str:
-    if not _QUALIFIED.fullmatch(text):
-        raise wrong("an exception's qualified name, such as requests.exceptions.Timeout")
-    return text
+def _matching(fits: Callable[[str], object], expected: str) -> AfterValidator:
+    """Make the validator of a text that has to pass a test."""
 
+    def tried(text: str) -> str:
+        if not fits(text):
+            raise wrong(expected)
+        return text
 
-def _exit_status(text: str) -> str:
-    if not (text.isdecimal() and text.isascii() and 1 <= int(text) <= 255):
-        raise wrong("an exit code of a failed command, 1 to 255")
-    return text
+    return AfterValidator(tried)
 
 
 FieldPath: TypeAlias = Annotated[str, _path(parse)]
@@ -133,8 +132,12 @@ DroppedPath: TypeAlias = Annotated[str, _path(lambda path: compile_fields(None, 
 ProtectedPath: TypeAlias = Annotated[DroppedPath, AfterValidator(_protecting)]
 LinePattern: TypeAlias = Annotated[str, AfterValidator(_line_pattern)]
 ToolPattern: TypeAlias = Annotated[str, AfterValidator(_tool_pattern)]
-ExceptionName: TypeAlias = Annotated[str, AfterValidator(_exception_name)]
-ExitStatus: TypeAlias = Annotated[str, AfterValidator(_exit_status)]
+ExceptionName: TypeAlias = Annotated[
+    str, _matching(_QUALIFIED.fullmatch, "an exception's qualified name, such as requests.exceptions.Timeout")
+]
+ExitStatus: TypeAlias = Annotated[
+    str, _matching({str(code) for code in range(1, 256)}.__contains__, "an exit code of a failed command, 1 to 255")
+]
 
 
 # A key that is left out is None; a null that is written out is a mistake, except as a limit.

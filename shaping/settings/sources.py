@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, get_args
 
-from shaping.settings.files import bundled_path, find, is_allowed, is_in_tree, profile_files
+from shaping.settings.files import BundledKind, bundled_path, find, is_allowed, is_in_tree, profile_files
 from shaping.settings.jsonc import (
     ConfigDocument,
     ConfigError,
@@ -36,8 +36,10 @@ class Origin:
     def __str__(self) -> str:
         if self.file is None:
             return self.by
-        place = short_name(self.file) + (f":{self.line}" if self.line else "")
-        return f"{self.by} ({place})"
+        if any(Path(self.file).is_relative_to(bundled_path(kind, "")) for kind in get_args(BundledKind)):
+            path = Path(self.file)
+            return f"preset {path.stem}" if "presets" in path.parts else f"{self.by} (bundled)"
+        return f"{self.by} ({short_name(self.file)}{f':{self.line}' if self.line else ''})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shaping.cli.payloads import Payload, compacted, read_payloads
+from shaping.cli.payloads import Payload, read_payloads
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,4 +55,4 @@ def test_files_folders_lines_and_gzip_are_read_in_order(tmp_path: Path) -> None:
 
 def test_data_deeper_than_orjson_writes_is_written() -> None:
     text = "[" * 600 + "]" * 600
-    assert compacted(json.loads(text)) == text
+    assert Payload("", text).compact == text

@@ -134,7 +134,7 @@ def test_a_choice_says_file_and_line(
     found = {choice.name: choice.source for choice in load(environ=environ).explain("search")}
     assert found["max_items"] == "global (response_config.json:3)"
     assert found["typed"] == "tool override s* (response_config.json:5)"
-    assert found["profile"].endswith("config/response_config.json:4)")
+    assert found["profile"] == "global (bundled)"
 
 
 def test_renames_that_collide_only_in_one_tools_name_are_dropped_with_one_warning(
