@@ -21,7 +21,7 @@ from rich.text import Text
 
 from shaping.cli.output import CONFIG, Answer, columns, free_address, page_address, stopped
 from shaping.ledger import LedgerDatabase, LedgerEntry, LedgerError, Totals, add_up
-from shaping.ledger.entries import GROUPS, group
+from shaping.ledger.entries import GROUPS, LedgerSum, group
 from shaping.ledger.prices import Price, PriceError, load_prices
 from shaping.ledger.texts import REASONS, CallTexts, find_texts
 from shaping.page.data import PageSource, ShownCall
@@ -133,20 +133,16 @@ def stats(
     with open_ledger(ledger) as database:
         path, shown = str(database.path), list[str]()
         while True:
-            entries, dropped = database.entries(since=start), database.dropped(since=start)
-            lines = list(_lines(entries, by, path, dropped, price))
+            sums = database.sums(since=start, shift=time.localtime().tm_gmtoff)
+            lines = list(_lines(sums, by, path, database.dropped(since=start), price))
             if not watch:
-                return Answer(_told(entries, by, path, price), lines)
+                groups = [{by: name, **_members(total, price)} for name, total in group(sums, by).items()]
+                return Answer({"ledger": path, "total": _members(add_up(sums), price), "groups": groups}, lines)
             if lines != shown:
                 typer.echo("\n".join([_CLEAR if sys.stdout.isatty() else "", *lines]))
                 sys.stdout.flush()
                 shown = lines
             time.sleep(1)
-
-
-def _told(entries: list[LedgerEntry], by: str, path: str, price: Price | None) -> dict[str, Any]:
-    groups = [{by: name, **_members(total, price)} for name, total in group(entries, by).items()]
-    return {"ledger": path, "total": _members(add_up(entries), price), "groups": groups}
 
 
 def _members(total: Totals, price: Price | None) -> dict[str, Any]:
@@ -165,18 +161,18 @@ def _members(total: Totals, price: Price | None) -> dict[str, Any]:
     }
 
 
-def _lines(entries: list[LedgerEntry], by: str, path: str, dropped: int, price: Price | None) -> Iterator[str]:
-    if not entries:
+def _lines(sums: list[LedgerSum], by: str, path: str, dropped: int, price: Price | None) -> Iterator[str]:
+    if not sums:
         yield f"The ledger {path} has no calls, or none in the time of --since."
         yield "Calls through the proxy, the middleware, `shaping run`, hooks and integrations are entered there."
         return
-    everything, totals = add_up(entries), group(entries, by)
+    everything, totals = add_up(sums), group(sums, by)
     rows = [(by, "calls", "before", "after", "saved", "")]
     rows += [(name or "(unnamed)", *_cells(total)) for name, total in totals.items()]
     rows += [("in all", *_cells(everything))] if len(totals) > 1 else []
     yield from columns(rows, range(1, 6))
     yield ""
-    yield f"{everything}. {_counting(entries, everything)}."
+    yield f"{everything}. {_counting(sums, everything)}."
     if price is not None:
         yield _worth(everything, price)
     if dropped:
@@ -201,9 +197,9 @@ def _cells(total: Totals) -> tuple[str, str, str, str, str]:
     )
 
 
-def _counting(entries: list[LedgerEntry], total: Totals) -> str:
+def _counting(sums: list[LedgerSum], total: Totals) -> str:
     """Say which tokens were counted, and how well."""
-    named = {entry.tokenizer for entry in entries}
+    named = {one.tokenizer for one in sums}
     exact = ", ".join(sorted(named - {"", "chars"})) or "an unknown tokenizer"
     how = f"to within {round(total.error):,} tokens" if total.error >= 1 else "exactly"
     guessed = "; short outputs that were not changed are guessed by their length" if "chars" in named else ""

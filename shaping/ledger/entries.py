@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from dataclasses import astuple, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from shaping.response import counted
 from shaping.store.sqlite import wait_for_counting
@@ -21,6 +21,9 @@ Kind = Literal[
     "query",  # the same, asked in SQL
     "definition",  # the extra tool that a client is shown, once a session
 ]
+
+Entry = TypeVar("Entry", "LedgerEntry", "LedgerSum", "LedgerEntry | LedgerSum")
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,13 @@ class LedgerEntry:
         """Tokens that a model did not read, less what shaping gave it to read besides."""
         return self.before - self.after
 
+    @property
+    def totals(self) -> Totals:
+        """What this entry adds to sums."""
+        calls, asked = self.kind == "call", self.kind in {"expand", "query"}
+        error = self.error_bound * (self.before + self.after)
+        return Totals(calls, asked, self.before, self.after, self.added, self.milliseconds, error)
+
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCall:
@@ -69,13 +79,13 @@ class MeasuredCall:
     trace: Any = None  # the W3C trace context that came with the call; then OpenTelemetry's, for its span
 
 
-def _tool_label(entry: LedgerEntry) -> str:
+def _tool_label(entry: LedgerEntry | LedgerSum) -> str:
     if entry.kind == "definition":
         return f"(definition of {entry.tool})"
     return f"{entry.server}/{entry.tool}" if entry.server else entry.tool
 
 
-GROUPS: Final[dict[str, Callable[[LedgerEntry], str]]] = {
+GROUPS: Final[dict[str, Callable[[LedgerEntry | LedgerSum], str]]] = {
     "tool": _tool_label,
     "server": lambda entry: entry.server,
     "client": lambda entry: entry.client,
@@ -123,44 +133,37 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class LedgerSum:
-    """The sums of one tool, client and kind in one stretch of time, as the database adds them up."""
+    """The sums of one tool, session and kind in one stretch of time, as the database adds them up."""
 
     stretch: int  # the time in units of the stretch's length
+    time: float  # of the first entry
     server: str
     tool: str
     client: str
+    profile: str
+    session: str
     kind: str
     tokenizer: str
     totals: Totals
 
 
-def add_up(entries: Iterable[LedgerEntry]) -> Totals:
-    """Add up entries of every kind."""
-    rows = [
-        (
-            entry.kind == "call",
-            entry.kind in {"expand", "query"},
-            entry.before,
-            entry.after,
-            entry.added,
-            entry.milliseconds,
-            entry.error_bound * (entry.before + entry.after),
-        )
-        for entry in entries
-    ]
-    return Totals(*map(sum, zip(*rows, strict=True)))
+def add_up(found: Iterable[LedgerEntry | LedgerSum]) -> Totals:
+    """Add up entries, or sums, of every kind."""
+    return sum((one.totals for one in found), Totals())
 
 
-def group(entries: Iterable[LedgerEntry], by: str) -> dict[str, Totals]:
+def sum_by(found: Iterable[Entry], key: Callable[[Entry], Key]) -> dict[Key, Totals]:
+    """Add up by a key; the largest saving comes first."""
+    sums: dict[Key, Totals] = {}
+    for one in found:
+        sums[key(one)] = sums.get(key(one), Totals()) + one.totals
+    return dict(sorted(sums.items(), key=lambda pair: -pair[1].saved))
+
+
+def group(found: Iterable[LedgerEntry | LedgerSum], by: str) -> dict[str, Totals]:
     """Add up by tool, server, client, profile, session or day; the group that saved most comes first, days in order."""
-    sorted_by = GROUPS[by]
-    found: dict[str, list[LedgerEntry]] = {}
-    for entry in entries:
-        found.setdefault(sorted_by(entry), []).append(entry)
-    totals = {name: add_up(group) for name, group in found.items()}
-    if by == "day":
-        return dict(sorted(totals.items()))
-    return dict(sorted(totals.items(), key=lambda pair: -pair[1].saved))
+    sums = sum_by(found, GROUPS[by])
+    return dict(sorted(sums.items())) if by == "day" else sums
 
 
 VERSION: Final = 1  # of the file's format; a test refuses a silent change
@@ -178,10 +181,13 @@ _NEWEST: Final = (
     "ORDER BY time DESC, rowid DESC LIMIT ?"
 )
 _SUMS: Final = (
-    "SELECT CAST((time + ?) / ? AS INTEGER) AS stretch, server, tool, client, kind, tokenizer, sum(kind = 'call'), "
-    "sum(kind IN ('expand', 'query')), sum(before), sum(after), sum(added), sum(milliseconds), "
-    "sum(error_bound * (before + after)) FROM calls WHERE time >= ? GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1"
+    "SELECT CAST((time + ?) / ? AS INTEGER), min(time), server, tool, client, profile, session, kind, tokenizer, "
+    "sum(kind = 'call'), sum(kind IN ('expand', 'query')), sum(before), sum(after), sum(added), sum(milliseconds), "
+    "sum(error_bound * (before + after)) FROM calls WHERE time >= ? GROUP BY 1, 3, 4, 5, 6, 7, 8, 9 ORDER BY 1"
 )
+
+
+_NAMED: Final = len(fields(LedgerSum)) - 1  # columns before the sums
 
 
 class LedgerError(Exception):
@@ -226,12 +232,9 @@ class LedgerDatabase:
         return None if not rows or rows[0][0] is None else (float(rows[0][0]), float(rows[0][1]))
 
     def sums(self, *, since: float = 0.0, seconds: float = 86_400, shift: float = 0.0) -> list[LedgerSum]:
-        """Add up the entries by server, tool, client, kind and stretches of so many seconds."""
+        """Add up the entries by all that they name and by stretches of so many seconds."""
         rows = self._read(_SUMS, (shift, seconds, since))
-        return [
-            LedgerSum(stretch, server, tool, client, kind, tokenizer, Totals(*sums))
-            for stretch, server, tool, client, kind, tokenizer, *sums in rows
-        ]
+        return [LedgerSum(*(*row[:_NAMED], Totals(*row[_NAMED:]))) for row in rows]
 
     def version(self) -> int:
         """Return a number that changes with every entry that is written."""

@@ -6,11 +6,11 @@ import re
 import time
 from dataclasses import asdict, dataclass, is_dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.ledger.entries import GROUPS, LedgerSum, Totals
+from shaping.ledger.entries import GROUPS, LedgerSum, Totals, add_up, group, sum_by
 from shaping.ledger.texts import CallTexts, SentPart, find_texts, leaves
 from shaping.settings.loading import LoadedConfig, load
 from shaping.tokens import count
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from shaping.settings.resolve import ResolvedChoice
     from shaping.store.backends import Store
 
-Key = TypeVar("Key")
 FINDINGS: Final = "drift.json"  # beside the ledger: what `shaping check --traffic` found last
 CALLS: Final = 25  # calls that are shown one by one
 _TOOLS_OF_CONFIG: Final = 8
@@ -142,18 +141,18 @@ class PageSource:
             ShownCall(entry, None if store is None else find_texts(store, entry.ref))
             for entry in self.database.newest(CALLS, since=since)
         )
-        tools = _by([one for one in sums if one.kind != "definition"], GROUPS["tool"])
+        tools = group([one for one in sums if one.kind != "definition"], "tool")
         config = None if self._config is None else self._config()
         return PageData(
             ledger=str(self.database.path),
             since=since,
             made=now,
-            total=sum((one.totals for one in sums), Totals()),
+            total=add_up(sums),
             tokenizers=tuple(sorted({one.tokenizer for one in sums if one.tokenizer})),
             dropped=self.database.dropped(since=since),
             bars=tuple(over_time(sums, width, shift)),
             tools=tuple(tools.items()),
-            clients=tuple(_by(sums, lambda one: one.client or "(unnamed)").items()),
+            clients=tuple(sum_by(sums, lambda one: one.client or "(unnamed)").items()),
             calls=calls,
             fields=tuple(self._by_field(calls)),
             config_files=() if config is None else tuple(config.files),
@@ -219,27 +218,18 @@ def stretch_of(times: tuple[float, float] | None) -> tuple[float, float]:
     """Return how many seconds a bar stands for, and what to add to a time so that days begin at the user's midnight."""
     first, end = times or (0.0, 0.0)
     width = next((step for step, longest in _STEPS if end - first <= longest), 30 * _DAY)
-    zone = datetime.fromtimestamp(end).astimezone().utcoffset()
-    return float(width), 0.0 if zone is None else zone.total_seconds()
+    return float(width), float(time.localtime(end).tm_gmtoff)
 
 
 def over_time(sums: Sequence[LedgerSum], width: float, shift: float) -> Iterator[Bar]:
     """Return a bar for each stretch of time, also for those without a call."""
     if not sums:
         return
-    found = _by(sums, lambda one: one.stretch)
+    found = sum_by(sums, lambda one: one.stretch)
     first, last = min(found), max(found)
     for place in range(min(first, last - _FEWEST_BARS + 1), last + 1):
         start = datetime.fromtimestamp(place * width - shift).astimezone()
         yield Bar(f"{start:%H:%M}" if width < _DAY else f"{start:%d %b}", found.get(place, Totals()))
-
-
-def _by(sums: Iterable[LedgerSum], key: Callable[[Any], Key]) -> dict[Key, Totals]:
-    """Add up sums by a key, the largest saving first."""
-    found: dict[Key, Totals] = {}
-    for one in sums:
-        found[key(one)] = found.get(key(one), Totals()) + one.totals
-    return dict(sorted(found.items(), key=lambda pair: -pair[1].saved))
 
 
 def choices_in_force(config: LoadedConfig, tools: Sequence[str]) -> Iterator[ChosenRow]:
