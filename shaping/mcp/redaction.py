@@ -461,6 +461,8 @@ def _with_text(block: Mapping[str, Any], text: str) -> dict[str, Any]:
 
 def _without_key_rests(content: Sequence[Any], hits: list[Warned]) -> Sequence[Any]:
     """Take out of blocks what belongs to a private key that begins or ends in another one."""
+    if len(content) < 2:  # a key of one block is found where its text is looked at
+        return content
     texts = [_text_in(block) for block in content]
     clean = KeyRests().clean(texts)
     if clean is texts:

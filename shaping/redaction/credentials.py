@@ -144,7 +144,7 @@ def open_from(text: str) -> int | None:
 
 def may_hold_key(text: str) -> bool:
     """Return whether a text may have the first or the last line of a private key."""
-    return " KEY" in text or "-KEY" in text or "\tKEY" in text or "Private-" in text
+    return ("KEY" in text and (" KEY" in text or "-KEY" in text or "\tKEY" in text)) or "Private-" in text
 
 
 def parts_of_keys(texts: Sequence[str], *, is_open: bool = False) -> tuple[set[str], bool]:

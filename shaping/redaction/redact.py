@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from itertools import accumulate
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
@@ -20,9 +19,9 @@ from shaping.paths.rules import below, through_lists
 from shaping.paths.selection import Rest, after_index
 from shaping.paths.spelling import visible_text
 from shaping.redaction.credentials import BY_NAME, CREDENTIALS, PRIVATE_KEY, key_in_part, may_hold_key, parts_of_keys
-from shaping.redaction.engine import NO_RULES, SHORT, Rule, Ruleset, Test, has_one, lower_parts, mark
+from shaping.redaction.engine import NO_RULES, SHORT, Rule, Ruleset, has_one, lower_parts, mark
 from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
-from shaping.redaction.text import QUADS, assigned, candidates, is_mark, may_be_decoded, normal_name, replace, secrets
+from shaping.redaction.text import assigned, candidates, is_mark, normal_name, replace, secrets, suspicious
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -108,10 +107,10 @@ def _rules_for_json(written: bytes) -> Ruleset:
     """Look at the texts of written JSON with and without their escapes, in parts that overlap where it is large."""
     found: set[Rule] = set()
     is_apart = False
-    apart = _NAME_APART if b'"value":' in written or b'"Value":' in written else _NAME_IN_LIST
+    apart = _NAME_APART if b'alue":' in written else _NAME_IN_LIST
     for start in range(0, len(written), _PART):
         text = written[start : start + _PART + _OVERLAP].decode("utf-8", "replace")
-        if len(text) < SHORT and not may_be_decoded(text) and not _suspicious()(text):
+        if len(text) < SHORT and not suspicious(CREDENTIALS)(text) and not _NAME_APART(text.lower()):
             continue
         rules, hidden = candidates(text)
         found.update(rules.rules)
@@ -119,12 +118,6 @@ def _rules_for_json(written: bytes) -> Ruleset:
     if is_apart:
         return CREDENTIALS if found else BY_NAME
     return CREDENTIALS.only(found)
-
-
-@cache
-def _suspicious() -> Test:
-    """Return one test for all that a short text without escapes may need a look for."""
-    return has_one([*CREDENTIALS.hints, QUADS, _APART])
 
 
 class _Walk:
