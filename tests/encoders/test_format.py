@@ -55,7 +55,7 @@ TEXTS = {
     ),
     "times": "started\n" + "the same line of a text\n" * 30,
 }
-DIGESTS = {8: "d6b7a4ec6e8fb6b4610b730bd7a4f4edceba82d6ba396a9c180d5c9340561f94"}
+DIGESTS = {9: "f08a5c8c501b85951f0fdcf97e4187a37a5ebd929a0c5962eada6ea3b4235705"}
 
 
 def test_a_text_changes_only_with_the_version() -> None:

@@ -47,7 +47,7 @@ def arranged(nodes: Sequence[Node], context: TableContext, breaks: Sequence[int]
         changed |= {
             id(leaf): shortened(leaf, context)
             for _, leaf in columns
-            if leaf.strings is not None and id(leaf) not in changed
+            if id(leaf) not in changed and not leaf.float32 and not leaf.shared
         }
     return Table(rows, _narrowed(_ordered(nodes, rows, changed)[0]), sections)
 

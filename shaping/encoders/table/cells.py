@@ -95,10 +95,10 @@ def name(key: str) -> str:
     return key if plain or not _ODD_NAME.search(key) else quoted(key)
 
 
-def texts(column: list[str], joined: str | None = None, distinct: set[str] | None = None) -> list[str]:
-    """Return a column of strings as cells; where they are known, its different ones, and those between commas."""
-    different = set(column) if distinct is None else distinct
-    if _all_bare(different, f",{','.join(different) if joined is None else joined},"):
+def texts(column: list[str], distinct: set[str] | None = None) -> list[str]:
+    """Return a column of strings as cells; `distinct` are its different ones, where they are known."""
+    different = distinct or set(column)
+    if _all_bare(different, f",{','.join(different)},"):
         return column
     odd = [text for text in different if _is_odd(text)]
     # No string has a line break in JSON, so that those between them tell them apart.

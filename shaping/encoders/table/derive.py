@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
-
-import orjson
 
 from shaping.encoders.table.cells import MISSING, VALUE, Missing, dumped, name
 from shaping.encoders.table.model import Constant, Derived, Leaf, Node
@@ -21,12 +18,7 @@ _PEOPLE = frozenset({"author", "user", "assignee", "owner", "creator", "reporter
 _NAMES = frozenset({"login", "name", "username", "displayname", "display_name"})
 
 _LONG_NAME = 24  # characters of a name that is too long to stand in each row
-_NEAR, _LESS_NEAR = 20, 6  # characters up to which a member of a record that recurs stays in the row
-_IDENTIFIERS = (
-    "name", "login", "key", "id", "number", "slug", "username", "email", "title", "sha", "uid", "path", "code",
-)  # fmt: skip
 _BY_CHANCE = 8  # characters up to which two columns of two values each may agree by chance
-_SINGLE = frozenset({str, int})
 
 
 @dataclass(slots=True)
@@ -126,75 +118,6 @@ def is_asked_of_a_record(path: str, cell: str) -> bool:
     owner, _, label = path.lower().rpartition(".")
     asked = label in _NAMES and owner in _PEOPLE if owner else label in _STATES or label in _PEOPLE
     return asked and len(cell) <= _LONG_NAME
-
-
-class Recurring(NamedTuple):
-    """Nested records that recur: the member that identifies one, its long members, and each record with these."""
-
-    key: str
-    far: frozenset[str]
-    records: Records
-
-
-def recurring(rows: Records, derived: Collection[str], *, lossless: bool) -> Recurring | None:
-    """Return what records that recur have in long members, but for derived ones, where that is worth a table."""
-    present = [row for row in rows if row]
-    if not present:
-        return None
-    names = [key for key in present[0] if key not in derived and key.lower().endswith(_IDENTIFIERS)]
-    if not names or any(_differ(key, present) for key in names):
-        return None
-    if derived:
-        rows = [{key: row[key] for key in row if key not in derived} for row in rows]
-    # Copies, because each original holds a kilobyte, and a heap that grows and shrinks costs more than all the rest.
-    dumps = [b"%b" % orjson.dumps(row) for row in rows]
-    # Only what is as long can be the same, and long records take long to hash; two bytes are an absent one.
-    if not _saves(map(len, dumps), {*map(len, dumps)} - {2}, len(rows)):
-        return None
-    distinct = dict(zip(dumps, rows, strict=True))
-    distinct.pop(b"{}", None)
-    records = list(distinct.values())
-    if (
-        len(records) < 2
-        or not _saves(map(len, dumps), map(len, distinct), len(rows))
-        or (key := _identifier(records)) is None
-    ):
-        return None
-    # Short members stay in the row, beside what they belong to: nobody should have to look those up.
-    members = dict.fromkeys(chain.from_iterable(records))
-    far = {member for member in members if member != key and _is_long(member, records, lossless=lossless)}
-    told = [{member: record[member] for member in record if member in far or member == key} for record in records]
-    sizes = {record[key]: len(orjson.dumps(record)) for record in told}
-    if not far or not _saves([sizes[row[key]] for row in present], sizes.values(), len(rows)):
-        return None
-    return Recurring(key, frozenset(far), told)
-
-
-def _differ(key: str, rows: Records) -> bool:
-    """Return whether a member is a different string or number in every record, so that none recurs."""
-    values = [row.get(key) for row in rows]
-    return type(values[0]) in _SINGLE and set(map(type, values)) <= _SINGLE and len(set(values)) == len(values)
-
-
-def _saves(sizes: Iterable[int], distinct: Iterable[int], rows: int) -> bool:
-    return sum(sizes) - sum(distinct) > max(400, 60 * rows)
-
-
-def _is_long(key: str, records: Records, *, lossless: bool) -> bool:
-    values = [record[key] for record in records if key in record]
-    if any(type(value) in (dict, list) for value in values):
-        return True
-    size = sum([len(value) for value in values if type(value) is str])
-    return size > (_NEAR if lossless else _LESS_NEAR) * len(values)
-
-
-def _identifier(records: Records) -> str | None:
-    """Return the member by which a person would name these records, if every record has it and no two share it."""
-    for key in (key for word in _IDENTIFIERS for key in records[0] if key.lower().endswith(word)):
-        values: list[Any] = [record.get(key) for record in records]
-        if set(map(type, values)) in ({str}, {int}) and len(set(values)) == len(values):
-            return key
-    return None
 
 
 _WORTH = 24  # characters that a template must save beyond its own

@@ -27,10 +27,8 @@ from shaping.encoders.table.cells import (
 from shaping.encoders.table.derive import (
     ColumnPath,
     Records,
-    Recurring,
     TableContext,
     copied,
-    recurring,
     repeated,
     said_once,
     templates,
@@ -43,7 +41,6 @@ from shaping.encoders.table.model import (
     Group,
     Items,
     Leaf,
-    Lookup,
     Node,
     Packed,
     Record,
@@ -54,7 +51,7 @@ from shaping.encoders.table.series import write_series
 from shaping.encoders.table.shorten import as_float32, common_items, in_sentences, tagged
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Sequence
 
     from shaping.response import Json
 
@@ -94,20 +91,12 @@ def keyed_scalars(value: dict[str, Json], context: TableContext) -> Table:
     return arranged([key, *_column(list(value.values()), inner, ColumnPath(VALUE, VALUE, 0))], inner, ())
 
 
-def _members(
-    records: Members,
-    context: TableContext,
-    at: ColumnPath,
-    *,
-    without: Collection[str] = (),
-    derived: Mapping[str, str] | None = None,
-) -> list[Node]:
+def _members(records: Members, context: TableContext, at: ColumnPath) -> list[Node]:
     """Return the nodes of records, or of a nested record of each row."""
     prefix = f"{at.path}." if at.label else ""
-    rare = records.rare().difference(without)
-    found = records.columns({*without, *rare})
-    if derived is None:
-        derived = _derived(found, context, prefix)
+    rare = records.rare()
+    found = records.columns(rare)
+    derived = templates(found, prefix) if context.repeats and context.count > 1 else {}
     nodes: list[Node] = []
     for key, column in found.items():
         if key in derived:
@@ -119,11 +108,6 @@ def _members(
         also = [",".join(f"{name(key)}={cell(row[key])}" for key in row if key in rare) for row in records.rows]
         nodes.append(Also(also))
     return nodes
-
-
-def _derived(found: Mapping[str, list[Any]], context: TableContext, prefix: str) -> dict[str, str]:
-    """Return the members that follow from others of the same record, with the paths of those from the row."""
-    return templates(found, prefix) if context.repeats and context.count > 1 else {}
 
 
 def _column(column: list[Any], context: TableContext, at: ColumnPath) -> Sequence[Node]:
@@ -195,21 +179,7 @@ def _group(records: Members, context: TableContext, at: ColumnPath) -> list[Node
         return [Group(at.label, _members(records, context, at))]
     if (known := context.known_values(rows, at.path)) and (copy := copied(known, at)):
         return [copy]
-    derived = _derived(records.columns(), context, f"{at.path}.")
-    if found := recurring(rows, derived, lossless=context.lossless):
-        return _lookup(records, found, context, at, derived)
-    return [Group(at.label, _members(records, context, at, derived=derived))]
-
-
-def _lookup(
-    records: Members, found: Recurring, context: TableContext, at: ColumnPath, derived: Mapping[str, str]
-) -> list[Node]:
-    """Return records that recur with their long members written once, by the member that identifies them."""
-    key = name(found.key)
-    named = Leaf(key, [cell(row.get(found.key, MISSING)) for row in records.rows])
-    beside = _members(records, context, at, without={found.key, *found.far}, derived=derived)
-    long = table(found.records, context, at.depth + 1)
-    return [Group(at.label, [named, *beside]), Lookup(at.label, key, long)]
+    return [Group(at.label, _members(records, context, at))]
 
 
 def _lists(column: list[Any], kinds: set[type], context: TableContext, at: ColumnPath) -> list[Node]:
@@ -303,10 +273,9 @@ def _strings(column: list[str], context: TableContext, at: ColumnPath) -> Sequen
         form, values = found
         return (*_column(values, context, at), Packed(at.label, form))
     distinct = set(column)
-    joined = ",".join(distinct)
-    if len(joined) > _LONG and context.count > 1 and max(map(len, distinct)) > _LONG and _long_ones(column):
+    if context.count > 1 and max(map(len, distinct)) > _LONG and _long_ones(column):
         return _with_long(column, context, at)
-    cells = texts(column, joined, distinct)
+    cells = texts(column, distinct)
     node = repeated(cells, context, at)
     if type(node) is Leaf:
         node.strings = column

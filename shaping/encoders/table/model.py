@@ -101,15 +101,6 @@ class Items:
 
 
 @dataclass(slots=True)
-class Lookup:
-    """The long members of a nested record that recurs, written once, by the member that identifies it."""
-
-    name: str
-    key: str
-    table: Table
-
-
-@dataclass(slots=True)
 class Also:
     """Members that few records have: for each row the names and values, or nothing."""
 
@@ -128,7 +119,7 @@ class Usual:
 Column: TypeAlias = Leaf | Text | Record | Items
 # The same for `isinstance`, which is asked of every node: a union would be made anew each time, and is slower to ask.
 COLUMN = (Leaf, Text, Record, Items)
-Node: TypeAlias = Column | Constant | Derived | Packed | Legend | Group | Lookup | Also | Usual
+Node: TypeAlias = Column | Constant | Derived | Packed | Legend | Group | Also | Usual
 
 
 @dataclass(slots=True)

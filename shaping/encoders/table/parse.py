@@ -29,7 +29,6 @@ _LENGTH = re.compile(r"[\[{](\d*)[\]}]")
 _TAG, _LEGEND = re.compile(r"#[1-9]\d{0,4}(?= |$)", re.ASCII), re.compile(r"#[1-9]\d{0,4}(?==)", re.ASCII)
 _TAGGED = re.compile(r"=(#\d+)", re.ASCII)
 _LINES = re.compile(r", (\d+) lines:")
-_BY = re.compile(r"\[(\d+)\] by ")
 _NOTED = re.compile(r"\((?:also|but) ")
 _FLOAT32, _BEGIN, _WRITTEN = "float32, shortest digits", ": all begin with ", ", written …"
 
@@ -94,7 +93,6 @@ class TableSchema:
     packed: dict[Path, str] = field(default_factory=dict)  # strings that hold JSON, by how they write it
     nested: dict[Path, TableSchema] = field(default_factory=dict)  # lists and records below the rows
     # What is done to each record when its row has been read.
-    lookups: list[Step] = field(default_factory=list)
     templates: list[Step] = field(default_factory=list)
     copies: list[Step] = field(default_factory=list)
 
@@ -195,8 +193,6 @@ def _declaration(schema: TableSchema, lines: TableLines, indent: int) -> None:
         _derivation(schema, path, rest[1:])
     elif rest.startswith(_BEGIN):
         schema.shared[path] = read_cell(rest[len(_BEGIN) : -len(_WRITTEN)])
-    elif by := _BY.match(rest):
-        schema.lookups.append(_lookup(path, rest[by.end() :], int(by[1]), lines, indent))
     else:
         schema.nested[path] = _inner(rest, lines, indent)
 
@@ -210,22 +206,6 @@ def _inner(rest: str, lines: TableLines, indent: int) -> TableSchema:
     _read_header(schema, rest[start + 2 :])
     _read_declarations(schema, lines, indent + 1)
     return schema
-
-
-def _lookup(path: Path, rest: str, count: int, lines: TableLines, indent: int) -> Step:
-    """Return the step that adds what is written once for all records with the same key."""
-    key, at = read_path(rest, 0)
-    schema = TableSchema()
-    _read_header(schema, rest[at + 2 :])
-    _read_declarations(schema, lines, indent + 2)
-    name = str(key[0])
-    known = {record[name]: record for record in read_rows(schema, count, lines, indent + 1)}
-
-    def look_up(record: dict[str, Json]) -> None:
-        if type(owner := _get(record, path)) is dict and name in owner:
-            owner.update(known[owner[name]])
-
-    return look_up
 
 
 def _derivation(schema: TableSchema, path: Path, template: str) -> None:
@@ -275,7 +255,7 @@ def _finish(record: dict[str, Json], schema: TableSchema) -> None:
         if _get(record, path) is MISSING:
             _put(record, path, value)
     # Copies again: what one copies may hold another, or follow from a template, and a template may be of a copy.
-    for step in (*schema.lookups, *schema.copies, *schema.templates, *schema.copies, *schema.copies):
+    for step in (*schema.copies, *schema.templates, *schema.copies, *schema.copies):
         step(record)
     for path, form in schema.packed.items():
         if (value := _get(record, path)) is not MISSING:

@@ -32,7 +32,7 @@ _ZONE = re.compile(r"(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?$", re.ASCII)
 _OFFSET = re.compile(r"(?:000)?(?:Z|[+-]\d\d:?\d\d)?$", re.ASCII)
 _ZONED = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$", re.ASCII)
 _END = re.compile(r"[./?#&].*")
-_TAGGED_TIMES, _TAGGED_SAVING = 5, 200
+_TAGGED_TIMES, _TAGGED_SAVING = 5, 120
 _TAGGED_SIZE = 20  # characters from which a recurring cell is worth a tag
 _FLOATS, _DIGITS = frozenset({float, int}), 9  # characters of a number of which no shorter one is the same float32
 
@@ -165,7 +165,7 @@ def legend(cells: list[str], distinct: set[str]) -> list[str]:
     often = [
         cell
         for cell, times in counts.items()
-        if times >= _TAGGED_TIMES and len(cell) >= _TAGGED_SIZE and not _TIME.match(cell)
+        if times >= _TAGGED_TIMES and len(cell) >= _TAGGED_SIZE and cell[0] != "{" and not _TIME.match(cell)
     ]
     saved = sum((counts[cell] - 1) * len(cell) for cell in often)
     return often if saved > _TAGGED_SAVING else []
@@ -217,11 +217,13 @@ def common_items(lists: Sequence[list[Any]], *, ordered: bool) -> tuple[list[Any
 
 
 def shortened(leaf: Leaf, context: TableContext) -> list[Node]:
-    """Return a column of strings without what all begin and end with, or with tags for what recurs in it."""
-    strings = leaf.strings or []
-    if around := pattern(strings):
-        return [Leaf(leaf.name, around[1], around[0])]
-    cells, legends = tagged(leaf.cells, *in_sentences(strings, context), context)
+    """Return a column without what all its strings begin and end with, or with tags for what recurs in it."""
+    sentences: tuple[dict[int, str], list[Legend]] = {}, []
+    if leaf.strings is not None:
+        if around := pattern(leaf.strings):
+            return [Leaf(leaf.name, around[1], around[0])]
+        sentences = in_sentences(leaf.strings, context)
+    cells, legends = tagged(leaf.cells, *sentences, context)
     return [*legends, Leaf(leaf.name, cells)] if legends or cells != leaf.cells else [leaf]
 
 

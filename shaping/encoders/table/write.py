@@ -15,7 +15,6 @@ from shaping.encoders.table.model import (
     Items,
     Leaf,
     Legend,
-    Lookup,
     Node,
     Packed,
     Record,
@@ -142,10 +141,6 @@ class _Layout:
                 self._tags |= node.cells
             elif type(node) is Packed:
                 packed.append(f"{self._pad}({node.form}: {prefix}{node.name})")
-            elif type(node) is Lookup:
-                inner = _Layout(node.table, self._indent + 2)
-                declared += self._declared(f"{prefix}{node.name}[{node.table.count}] by {node.key}", inner)
-                declared += [*inner.legends(), *inner.rows()]
             elif isinstance(node, (Text, Record, Items)):
                 names.append(node.name)
                 self._cells.append(node.cells)
