@@ -44,11 +44,8 @@ def arranged(nodes: Sequence[Node], context: TableContext, breaks: Sequence[int]
         if taken and any(type(new) in _IN_ROWS for node in nodes for new in both.get(id(node), (node,))):
             changed, sections = both, said
     if context.repeats and rows >= SHARED_ROWS:
-        changed |= {
-            id(leaf): shortened(leaf, context)
-            for _, leaf in columns
-            if id(leaf) not in changed and not leaf.float32 and not leaf.shared
-        }
+        plain = [leaf for _, leaf in columns if id(leaf) not in changed and not leaf.float32 and not leaf.shared]
+        changed |= {id(leaf): shortened(leaf, context) for leaf in plain}
     return Table(rows, _narrowed(_ordered(nodes, rows, changed)[0]), sections)
 
 

@@ -218,13 +218,14 @@ def common_items(lists: Sequence[list[Any]], *, ordered: bool) -> tuple[list[Any
 
 def shortened(leaf: Leaf, context: TableContext) -> list[Node]:
     """Return a column without what all its strings begin and end with, or with tags for what recurs in it."""
-    sentences: tuple[dict[int, str], list[Legend]] = {}, []
-    if leaf.strings is not None:
-        if around := pattern(leaf.strings):
-            return [Leaf(leaf.name, around[1], around[0])]
-        sentences = in_sentences(leaf.strings, context)
-    cells, legends = tagged(leaf.cells, *sentences, context)
-    return [*legends, Leaf(leaf.name, cells)] if legends or cells != leaf.cells else [leaf]
+    strings = leaf.strings or []
+    if strings and (around := pattern(strings)):
+        return [Leaf(leaf.name, around[1], around[0])]
+    said, legends = in_sentences(strings, context)
+    if not said and not legend(leaf.cells, leaf.distinct):
+        return [leaf]
+    cells, legends = tagged(leaf.cells, said, legends, context)
+    return [*legends, Leaf(leaf.name, cells)]
 
 
 def tagged(
