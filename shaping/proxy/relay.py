@@ -129,22 +129,26 @@ class Relay:
             # A model may read any error but those of the handshake, which have nothing of a tool's in them.
             asked.method in _SHAPED or ("error" in message.data and asked.method not in HANDSHAKE)
         ):
-            await self._answer(message, asked)
+            await self._send_shaped(message, asked)
         elif _needs_a_look(message, asked):
-            try:
-                mcp_shaper, session = await self._open()
-            except UnusableConfigError as problem:
-                await self._refuse(message, asked, problem)
-            else:
-                clean = partial(_redacted, message, mcp_shaper, "" if asked is None else asked.method, session)
-                large = len(message.line) > _LARGE
-                cleaned = await asyncio.get_running_loop().run_in_executor(None, clean) if large else clean()
-                if cleaned.method == message.method:
-                    await self._send(cleaned)
-                else:
-                    logger.warning("a message of the server's is not passed on: its method holds a secret")
+            await self._send_redacted(message, asked)
         else:
             await self._send(message)
+
+    async def _send_redacted(self, message: Message, asked: Asked | None) -> None:
+        """Pass on what is not shaped, without secrets and private fields."""
+        try:
+            mcp_shaper, session = await self._open()
+        except UnusableConfigError as problem:
+            await self._refuse(message, asked, problem)
+            return
+        clean = partial(_redacted, message, mcp_shaper, "" if asked is None else asked.method, session)
+        large = len(message.line) > _LARGE
+        cleaned = await asyncio.get_running_loop().run_in_executor(None, clean) if large else clean()
+        if cleaned.method == message.method:
+            await self._send(cleaned)
+        else:
+            logger.warning("a message of the server's is not passed on: its method holds a secret")
 
     def warn(self, text: str) -> None:
         """Log a text that may quote the server, without what is private."""
@@ -251,13 +255,13 @@ class Relay:
         result = await asyncio.get_running_loop().run_in_executor(None, mcp_shaper.expand, session, given)
         await self._send(_own(message, result))
 
-    async def _answer(self, message: Message, asked: Asked) -> None:
+    async def _send_shaped(self, message: Message, asked: Asked) -> None:
         if self._opened is None or len(message.line) > _LARGE:
-            self._running.start(self._answer_later(message, asked))
+            self._running.start(self._send_shaped_later(message, asked))
         else:
             await self._send(self._shaped(message, asked, *self._opened, monotonic() - asked.at))
 
-    async def _answer_later(self, message: Message, asked: Asked) -> None:
+    async def _send_shaped_later(self, message: Message, asked: Asked) -> None:
         took = monotonic() - asked.at
         try:
             mcp_shaper, session = await self._open()
