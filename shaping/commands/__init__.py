@@ -172,7 +172,7 @@ def run_command(
     except NotStartedError as problem:
         failed: CommandResponse = responses().not_started_response(problem, invocation, plan)
         return failed
-    finished = Finished(invocation, plan.tool, ended, stdout, stderr)
+    finished = Finished(invocation, ended, stdout, stderr)
     raw = stdout.text() + stderr.text()
     if not shaped:
         return CommandResponse(lambda: make_response(source, plan, finished).envelope, ended.reported, "", raw=raw)
@@ -243,7 +243,7 @@ class _Tee:
 
 def output(source: Shaper | CommandSource, plan: Plan) -> Capture:
     """Return a capture for one output, which spills to the store unless paths are private."""
-    writer = None if plan.private is not None else lambda: responses().part_writer(shaper_of(source), plan)
+    writer = None if plan.private is not None else lambda: responses().PartWriter(shaper_of(source), plan.redact)
     return Capture(writer, Rules.of(plan).important)
 
 

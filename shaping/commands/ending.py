@@ -117,7 +117,7 @@ class Ending:
             error=error,
             warnings=list(warnings),
             config_hash=self._plan.config_hash,
-            **{"duration_ms": ended.duration_ms, "tool_id": self._finished.tool, **meta, "extensions": extensions},
+            **{"duration_ms": ended.duration_ms, "tool_id": self._plan.tool, **meta, "extensions": extensions},
         )
 
 
@@ -171,7 +171,7 @@ def error_of(
     `own` is the envelope that it printed itself; `exit_table` says what the exit codes of a program mean that speaks
     the contract, and is None for any other program.
     """
-    ended, tool = finished.ended, finished.tool
+    ended, tool = finished.ended, plan.tool
     if ended.timed_out:
         return errors.make_error(
             "TIMEOUT",

@@ -228,7 +228,6 @@ class Finished:
     """How a command ended and what it printed."""
 
     invocation: Invocation
-    tool: str
     ended: ProcessExit
     stdout: Capture
     stderr: Capture

@@ -262,7 +262,7 @@ def stream_command(
         failed: CommandResponse = responses().not_started_response(problem, invocation, plan)
         return failed
     lines.finish()
-    finished = Finished(invocation, plan.tool, ended, stdout, stderr)
+    finished = Finished(invocation, ended, stdout, stderr)
     envelope = responses().respond_to_stream(shaper, plan, finished, {"lines": lines.count})
     exit_code = int(getattr(envelope.meta, "exit_code", OURS))
     return CommandResponse(lambda: envelope, exit_code, "", raw=stdout.text() + stderr.text())

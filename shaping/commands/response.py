@@ -24,7 +24,7 @@ from shaping.commands.output import (
     protected_text,
     with_facts,
 )
-from shaping.commands.storage import OutputStore, PartWriter, StoredOutput
+from shaping.commands.storage import PartWriter, StoredOutput
 from shaping.present import fit_lines, plan_beside
 from shaping.present.notices import Detail, describe_cut_lines, describe_dropped, errors_cut, pays_to_say
 from shaping.present.wrap import pays_as_data, tag_of, wants_tag
@@ -72,12 +72,7 @@ def respond_to_stream(shaper: Shaper, plan: Plan, finished: Finished, data: Any)
     return _Response(shaper, plan, CleanedOutputs(finished, plan, off=shaper.mode == "off"), None).end_of_stream(data)
 
 
-def part_writer(shaper: Shaper, plan: Plan) -> PartWriter:
-    """Return a writer to the store for what memory has no room for."""
-    return PartWriter(OutputStore(shaper), plan.redact)
-
-
-__all__ = ["make_shaper", "not_started_response", "part_writer", "respond", "respond_to_stream"]
+__all__ = ["PartWriter", "make_shaper", "not_started_response", "respond", "respond_to_stream"]
 
 
 class _Response:

@@ -30,34 +30,13 @@ if TYPE_CHECKING:
 PART: Final = 1024 * 1024  # bytes of an output that are stored as one value
 
 
-class OutputStore:
-    """The store of one shaper, as commands use it: written at once, because the process is about to end."""
-
-    def __init__(self, shaper: Shaper) -> None:
-        settings = shaper.loaded_config.store_for("command")
-        self.store: Store = shaper.keeper("command").store
-        self.ttl = settings.ttl_seconds
-        # Both outputs of one command must find room.
-        self.limit = settings.max_bytes // 2
-
-    def keep(self, tool: str, content: bytes, value: Any, plan: Plan, lost: int = 0) -> str:
-        """Store a value and return its ref; `lost` is how many bytes of the output the value does not hold."""
-        ref = make_ref(self.store.secret, tool, content)
-        meta = {"tool": tool, "owner": "", "surface": "command", **({"lost": str(lost)} if lost else {})}
-        self.store.put(ref, payload(orjson.dumps(value), plan), meta=meta, ttl=self.ttl)
-        return ref
-
-    def keep_streams(self, ref: str, streams: dict[str, Stream]) -> None:
-        """Store where the exact outputs of a response are."""
-        said = {name: asdict(one) for name, one in streams.items()}
-        self.store.put(f"{ref}.streams", orjson.dumps(said), meta={}, ttl=self.ttl)
-
-
 class PartWriter:
     """Stores one output in parts, without secrets, up to a limit; a store that fails never ends the command."""
 
-    def __init__(self, outputs: OutputStore, redact: Redact) -> None:
-        self._outputs = outputs
+    def __init__(self, shaper: Shaper, redact: Redact) -> None:
+        settings = shaper.loaded_config.store_for("command")
+        self._ttl, self._limit = settings.ttl_seconds, settings.max_bytes // 2  # both outputs must find room
+        self._store: Store = shaper.keeper("command").store
         self._redactor = None if redact.off else StreamRedactor(names=redact.names)
         self._decoder = getincrementaldecoder("utf-8")("surrogateescape")  # what is no UTF-8 comes back as it was
         self._prefix = f"p_{secrets.token_hex(16)}"
@@ -67,7 +46,7 @@ class PartWriter:
 
     def write(self, chunk: bytes) -> None:
         """Take the next bytes."""
-        room = max(0, self._outputs.limit - self._size)
+        room = max(0, self._limit - self._size)
         self._size += len(chunk)
         if self.failed or not room:
             return
@@ -92,7 +71,7 @@ class PartWriter:
         part = bytes(self._waiting[:count])
         del self._waiting[:count]
         try:
-            self._outputs.store.put(f"{self._prefix}.{self._parts}", part, meta={}, ttl=self._outputs.ttl)
+            self._store.put(f"{self._prefix}.{self._parts}", part, meta={}, ttl=self._ttl)
         except StoreError:
             self.failed = True
             return
@@ -107,7 +86,7 @@ def _encoded(text: str) -> bytes:
 
 def streams_of(shaper: Shaper, ref: str) -> dict[str, Stream]:
     """Return where the outputs behind a ref are stored."""
-    found = stored_streams(OutputStore(shaper).store, ref)
+    found = stored_streams(shaper.keeper("command").store, ref)
     if found is None:
         raise errors.ToolError("REF_NOT_FOUND", "no command's output is kept behind this ref here")
     return found
@@ -115,7 +94,7 @@ def streams_of(shaper: Shaper, ref: str) -> dict[str, Stream]:
 
 def read_stream(shaper: Shaper, stream: Stream) -> Iterator[bytes]:
     """Yield the bytes of one output, part by part."""
-    return read_parts(OutputStore(shaper).store, stream)
+    return read_parts(shaper.keeper("command").store, stream)
 
 
 class StoredOutput:
@@ -123,16 +102,23 @@ class StoredOutput:
 
     def __init__(self, shaper: Shaper, plan: Plan, finished: Finished) -> None:
         self._shaper, self._plan, self._finished = shaper, plan, finished
+        self._ttl = shaper.loaded_config.store_for("command").ttl_seconds
         self.warnings: list[Warned] = []
+
+    @cached_property
+    def _store(self) -> Store:
+        return self._shaper.keeper("command").store
 
     @cached_property
     def text_ref(self) -> str | None:
         """The ref of the two outputs as text, kept when it is first asked for."""
         out, err = self._finished.stdout, self._finished.stderr
         value = {name: withhold_private(one.text(), self._plan) for name, one in (("stdout", out), ("stderr", err))}
+        lost = sum(one.size - len(one.held) for one in (out, err) if not one.whole)
+        meta = {"tool": self._plan.tool, "owner": "", "surface": "command", **({"lost": str(lost)} if lost else {})}
         try:
-            lost = sum(one.size - len(one.held) for one in (out, err) if not one.whole)
-            ref = self._outputs.keep(self._finished.tool, out.digest + err.digest, value, self._plan, lost)
+            ref = make_ref(self._store.secret, self._plan.tool, out.digest + err.digest)
+            self._store.put(ref, payload(orjson.dumps(value), self._plan), meta=meta, ttl=self._ttl)
         except StoreError:
             self.warnings.append(NOT_KEPT)
             return None
@@ -145,9 +131,9 @@ class StoredOutput:
             # Bytes have no paths: what is private could not be held back from them.
             return
         outputs = {"stdout": self._finished.stdout, "stderr": self._finished.stderr}
-        kept = {name: self._stored(name, one) for name, one in outputs.items()}
+        kept = {name: asdict(self._stored(name, one)) for name, one in outputs.items()}
         try:
-            self._outputs.keep_streams(ref, kept)
+            self._store.put(f"{ref}.streams", orjson.dumps(kept), meta={}, ttl=self._ttl)
         except StoreError:
             self.warnings.append(NOT_KEPT)
 
@@ -162,7 +148,7 @@ class StoredOutput:
             if one != other:
                 break
             same += len(one)
-        at = cursor_at(self._outputs.store.secret, ref, "stdout" if whole else "stderr", Position(offset=same))
+        at = cursor_at(self._store.secret, ref, "stdout" if whole else "stderr", Position(offset=same))
         return f"{ref}:{at}"
 
     def members(self, envelope: Envelope[Any], ref: str | None) -> dict[str, Any]:
@@ -170,12 +156,8 @@ class StoredOutput:
         cursor = envelope.meta.cursor
         return {"ref": ref, "cursor": f"{ref}:{cursor}" if ref and cursor else cursor}
 
-    @cached_property
-    def _outputs(self) -> OutputStore:
-        return OutputStore(self._shaper)
-
-    def _stored(self, name: str, output: Capture) -> Any:
-        writer = output.writer or PartWriter(self._outputs, self._plan.redact)
+    def _stored(self, name: str, output: Capture) -> Stream:
+        writer = output.writer or PartWriter(self._shaper, self._plan.redact)
         if output.whole:
             writer.write(output.held)
         stream = writer.finish()

@@ -61,7 +61,7 @@ def respond_to() -> Callable[..., CommandResponse]:
         plan = plan_for(shaper, argv, said)  # type: ignore[arg-type]  # the tests say what they mean
         asked = Invocation(tuple(argv), etag=etag, fields=tuple(said.get("fields") or ()))
         outputs = captured(stdout), captured(stderr)
-        finished = Finished(asked, plan.tool, ended or ProcessExit(exit_code, duration_ms=1.0), *outputs)
+        finished = Finished(asked, ended or ProcessExit(exit_code, duration_ms=1.0), *outputs)
         return make_response(shaper, plan, finished)
 
     return replay

@@ -11,7 +11,7 @@ import pytest
 
 from shaping import interpret, tokens
 from shaping.commands.process import ProcessExit
-from shaping.commands.storage import PART, OutputStore, PartWriter, read_stream, streams_of
+from shaping.commands.storage import PART, PartWriter, read_stream, streams_of
 from shaping.errors import ToolError
 from shaping.shaper import Shaper
 from shaping.store.backends import StoreError
@@ -330,7 +330,7 @@ def test_more_than_the_store_keeps_is_told(make_shaper: Callable[..., Shaper], r
 
 
 def test_a_key_across_the_border_of_two_parts_is_stored_in_neither(shaper: Shaper) -> None:
-    writer = PartWriter(OutputStore(shaper), shaper.plan("x", surface="command").redact)
+    writer = PartWriter(shaper, shaper.plan("x", surface="command").redact)
     digits = Random(3)  # noqa: S311 (nobody's secret)
     body = "MIIEowIBAAKCAQEA" + "\n".join(b64encode(digits.randbytes(48)).decode() for _ in range(12))
     key = f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\n"
@@ -396,9 +396,8 @@ def test_a_store_that_breaks_on_the_way_is_told_and_loses_no_answer(good: int, s
 
 
 def test_a_writer_that_failed_takes_no_more(shaper: Shaper) -> None:
-    outputs = OutputStore(shaper)
-    outputs.store = Failing(1)  # type: ignore[assignment]  # the same
-    writer = PartWriter(outputs, shaper.plan("x", surface="command").redact)
+    writer = PartWriter(shaper, shaper.plan("x", surface="command").redact)
+    writer._store = Failing(1)  # type: ignore[assignment]  # the same
     for _ in range(4):
         writer.write(b"x\n" * (PART // 2))
     assert (writer.failed, writer.finish().kept) == (True, PART)

@@ -270,7 +270,7 @@ def _shaped(shaper: Shaper, plan: Plan, argv: tuple[str, ...], text: str) -> str
     """Shape a text as `shaping run` would have printed it."""
     stdout, stderr = output(shaper, plan), output(shaper, plan)
     stdout.take(text.encode())
-    response = make_response(shaper, plan, Finished(Invocation(argv), plan.tool, ProcessExit(0), stdout, stderr))
+    response = make_response(shaper, plan, Finished(Invocation(argv), ProcessExit(0), stdout, stderr))
     return response.stdout + response.stderr
 
 
