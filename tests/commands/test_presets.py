@@ -104,7 +104,7 @@ def test_any_config_outranks_a_preset_and_explain_names_it(make_shaper: Callable
     assert dict(mine.plan("git merge", surface="command").exit_codes) == {1: "NOT_FOUND", 129: "BAD_ARGUMENT"}
     assert mine.plan("git merge").exit_codes == {1: "NOT_FOUND"}
     told = {choice.name: choice for choice in mine.loaded_config.explain("git log", surface="command")}
-    assert "git.json" in told["keep_lines"].source
+    assert told["keep_lines"].source == "preset git"
 
 
 def test_exit_codes_that_a_preset_knows_have_its_code(shaper: Shaper, replay: Any) -> None:
