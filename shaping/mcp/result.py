@@ -50,7 +50,8 @@ from shaping.parsers.json import write_json
 from shaping.present import Presented
 from shaping.present.wrap import known_meta
 from shaping.response import EXPAND, CallContext, Shaped, Warned, grouped, is_never_sent
-from shaping.tokens import count
+from shaping.tokens import count, counter
+from shaping.tokens.sampling import costs_at_most
 from shaping.values import with_numbers
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ NOTICE = "_shaping"
 _NOTICE_LINE = re.compile(r"\(.*\bref=r_\w+.*\)|(?:null|empty): .*")
 _APART = "apart"  # in our `_meta`: the structured content says what no text of the result does
 _LONGEST_LINE = 2000  # characters, for clients that show whole lines
+_COUNTED = 200  # characters of JSON; in a shorter one blanks are worth no vocabulary to count them by
 _TRIES = 4  # budgets that are tried until a client shows all of a result
 _NO_CONTEXT = CallContext()
 _SMALLEST = 60  # tokens: below it there is room for no data, only for the notice
@@ -472,6 +474,8 @@ def _content(
             block, text = content[part.blocks[0]], text_of(one, context, member)
             if part is data.structured and context.client.reads in {None, "content"}:
                 text = _inner_text(text, one, part, block["text"])
+            if one.encoding == "json" and len(text) > _COUNTED:
+                text = _as_sent(text, block["text"], context)
             placed[part.blocks[0]] = block if block["text"] == text else {**block, "text": text}
     kept = [placed.get(index, block) for index, block in enumerate(content) if index not in gone or index in placed]
     if data.structured is not None and not data.structured.blocks and _wants_text(chosen, context, kept):
@@ -479,6 +483,13 @@ def _content(
             kept = [block for block in kept if block.get("type") != "text"]
         kept = [{"type": "text", "text": text_of(shaped[0], context)}, *kept]
     return _separated(kept, content) if context.client.joins_blocks else kept
+
+
+def _as_sent(text: str, sent: str, context: ResultContext) -> str:
+    """Return JSON as the tool wrote it, with blanks between, where it costs fewer tokens so: lists of strings may."""
+    if text.replace(" ", "") != sent.replace(" ", ""):
+        return text
+    return text if costs_at_most(text, sent, counter(context.plan.tokenizer).exact) else sent
 
 
 def _inner_text(text: str, shaped: Shaped, part: DataPart, sent: str) -> str:
