@@ -123,6 +123,8 @@ _PYTEST = re.compile(r"(\S+?\.py)::(\S+|\S+\[.*\]) (PASSED|SKIPPED|XFAIL)\s*(?:\
 _PASSED = re.compile(
     r"test .+ \.\.\. ok|\s*--- PASS: \S+ \([\d.]+s\)|=== (?:RUN|PAUSE|CONT) .*|\s*[✓✔√] .+|ok \d+ -? ?.*"
     r"|\S+ \([\w.]+\)(?: \.\.\.)? ok|PASS\s+\S+(?: \([\d.]+ ?m?s\))?"
+    r"|\[(?: RUN      |       OK )\] .+|\s+PASS \[ *[\d.]+s\] .+|\S.* > .+ PASSED|\s+Passed \S.* \[<? ?[\d.]+ m?s\]"
+    r"|Test Case '.+' (?:started|passed).*| *\d+/\d+ Test +#\d+: .+ Passed +[\d.]+ sec| *Start +\d+: \S+"
 )
 # What package managers, compilers and build tools print of each step that went well.
 _PROGRESS = re.compile(
@@ -134,6 +136,9 @@ _PROGRESS = re.compile(
     r"|\[INFO\] Download(?:ing|ed) from .+|Download(?:ing|ed)? https?://\S+.*|> Task :\S+(?: [A-Z-]+)?"
     r"|\[\s*\d+(?:%|/\d+)\] (?:Building|Linking|Generating|Built target|Compiling|Scanning|Creating) .+"
     r"|(?:gcc|g\+\+|cc|c\+\+|clang\S*) .+ -c .+|  (?:CC|LD|AR|AS|CXX|CCLD|GEN) +\S+"
+    r"|\S+: (?:Refreshing state\.\.\.|Reading\.\.\.|Read complete after|Still (?:creat|modify|destroy|read)ing\.\.\.).*"
+    r"|#\d+ (?:(?:extracting )?sha256:\S+ .*|CACHED|DONE [\d.]+s|transferring .+|resolve .+)|go: downloading \S+ v\S+"
+    r"| +[-•] (?:Installing|Downloading|Updating|Locking) \S+ \(.+\).*|(?:Fetching|Installing|Using) \S+ \d+\.\S+"
 )
 _went_well = cache(lambda: matcher(f"(?m)^(?:{_PYTEST.pattern}|{_PASSED.pattern}|{_PROGRESS.pattern})$"))
 _CASE = re.compile(r"(.+?)\[(.*)\]")
@@ -211,6 +216,20 @@ def _without_bold_labels(text: str) -> str:
     return _LABEL.sub(r"\1\2:", text) if text.count("**") >= 2 * _LABELS else text
 
 
+_NOT_KNOWN = " = (known after apply)"
+_UNKNOWN = re.compile(r"^( *+[+~-] )\S+ += \(known after apply\)\n(?:\1\S+ += \(known after apply\)\n)+", re.MULTILINE)
+
+
+def _with_unknown_together(text: str) -> str:
+    """Return the plan of an infrastructure tool with the names that have no value yet in one line, where several do."""
+    return _UNKNOWN.sub(_names_in_line, text) if _NOT_KNOWN in text else text
+
+
+def _names_in_line(found: re.Match[str]) -> str:
+    names = [line.split()[1] for line in found[0].splitlines()]
+    return f"{found[1]}{', '.join(names)}{_NOT_KNOWN}\n"
+
+
 _BLOB = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{400,}={0,2}(?![\w+/])")
 _RUN, _LETTERS = 400, b"a"
 _REPEATS = 5  # equal lines in a row
@@ -239,7 +258,7 @@ def reduce_text(
             reduced = after
             reasons[reason] = None
     if "boilerplate" in groups:
-        reduced = _without_bold_labels(reduced)  # which tells a reader nothing
+        reduced = _with_unknown_together(_without_bold_labels(reduced))  # which takes no word away
     return reduced, [Omission("", 1, reason) for reason in reasons]
 
 

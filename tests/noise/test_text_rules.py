@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import yaml
 
 from shaping import Shaper
@@ -112,6 +113,49 @@ def test_a_message_shows_the_line_of_code_that_it_points_at_without_those_around
     assert reduced(rust) == rust.replace("  |\n1 | fn main() {\n", "").replace("3 | }\n  |\n", "")
     rows = " id | name\n----+-----\n" + "".join(f"  {n} | row {n}\n" for n in range(1, 6))
     assert reduced(jest + rows) == pointed + rows  # a table is no code
+
+
+def test_what_a_plan_does_not_know_yet_is_named_in_one_line() -> None:
+    plan = (
+        '  + resource "aws_vpc" "a" {\n      + arn     = (known after apply)\n      + id      = (known after apply)\n'
+        '      + name    = "a"\n      + owner   = (known after apply)\n    }\n'
+    )
+    unknown = "      + arn     = (known after apply)\n      + id      = (known after apply)\n"
+    together = plan.replace(unknown, "      + arn, id = (known after apply)\n")
+    assert reduce_text(plan, ["boilerplate"]) == (together, [])
+    assert reduced(together) == together
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[ RUN      ] Suite.Case{0}\n[       OK ] Suite.Case{0} (0 ms)",
+        "        PASS [   0.005s] shop cart::test_{0}",
+        "ShopTest > buysThing{0}() PASSED",
+        "  Passed Shop.Tests.Buys{0} [3 ms]",
+        "Test Case '-[Shop buys{0}]' passed (0.001 seconds).",
+        " {0}/40 Test  #{0}: shop_{0} ...........   Passed    0.01 sec",
+    ],
+)
+def test_tests_that_passed_are_counted_for_runners_of_many_languages(line: str) -> None:
+    lines = "\n".join(line.format(n) for n in range(10, 20))
+    count = lines.count("\n") + 1
+    assert reduced(f"{lines}\nit broke\n") == f"[{count} lines of passed tests]\nit broke\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "module.a.aws_vpc.b[{0}]: Refreshing state... [id=vpc-{0}]",
+        "#7 sha256:{0}abc 1.05MB / 28.07MB 0.2s",
+        "go: downloading github.com/acme/shop v1.2.{0}",
+        "  - Installing acme-shop (1.2.{0})",
+        "Using rack 2.2.{0}",
+    ],
+)
+def test_steps_of_tools_of_many_languages_are_counted(line: str) -> None:
+    lines = [line.format(n) for n in range(10, 20)]
+    assert reduced("\n".join([*lines, "done"])) == "\n".join([lines[0], "[8 lines of progress]", lines[-1], "done"])
 
 
 def test_labels_lose_their_asterisks_and_other_bold_words_keep_them() -> None:
