@@ -206,12 +206,23 @@ _ONE: Final = re.compile(r'(?:"(?:[^"\\]|\\.?)*(?:"|$)|[^,"])+', re.DOTALL)
 def choose(value: Any, path: str) -> Any:
     """Return what `select` returns; of a text, also a range of characters."""
     steps = parse(path).steps if path else ()
-    if steps and isinstance(steps[-1], Slice) and all(isinstance(step, (Name, Index)) for step in steps[:-1]):
-        holder = select(value, str(Path(steps[:-1]))) if steps[:-1] else value
-        # A name below a list means that name in each of its elements, and the slice one of each.
-        if isinstance(holder, str | list) and _one(value, steps[:-1]):
+    if steps and isinstance(steps[-1], Slice):
+        holder = _at(value, steps[:-1])
+        if isinstance(holder, str | list):
             return holder[steps[-1].start or 0 : steps[-1].stop]
     return select(value, path)
+
+
+def _at(value: Any, steps: tuple[Step, ...]) -> Any:
+    """Follow names and indexes to one place; None where there is none, or where a step leads to several."""
+    for step in steps:
+        if isinstance(step, Name) and isinstance(value, dict):
+            value = value.get(step.key)
+        elif isinstance(step, Index) and isinstance(value, list) and -len(value) <= step.at < len(value):
+            value = value[step.at]
+        else:
+            return None
+    return value
 
 
 def _below_items(value: Any, path: str) -> str:
@@ -240,17 +251,6 @@ def lines_as_characters(value: Any, path: str) -> str:
     first = min(max(int(lines["first"] or 1) - 1, 0), len(ends) - 1)
     last = min(int(lines["last"] or len(ends)), len(ends) - 1)
     return f"{lines['holder']}[{ends[first]}:{ends[last]}]"
-
-
-def _one(value: Any, steps: tuple[Any, ...]) -> bool:
-    for step in steps:
-        if isinstance(step, Name):
-            if not isinstance(value, dict):
-                return False
-            value = value.get(step.key)
-        else:
-            value = value[step.at]
-    return True
 
 
 def listed(value: Any, path: str) -> list[str]:
