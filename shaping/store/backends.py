@@ -94,7 +94,7 @@ class MemoryStore:
 
     def __init__(self, max_bytes: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self.secret = secrets.token_bytes(32)
-        self.max_bytes = self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._clock = clock
         self._kept: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
         self._bytes = 0
@@ -103,8 +103,8 @@ class MemoryStore:
     def put(self, ref: str, payload: bytes, *, meta: Mapping[str, str], ttl: float) -> None:
         """Keep the payload, making room by forgetting what was used least recently."""
         packed = pack(payload, meta)
-        if _size(packed) > self._max_bytes:
-            raise StoreError(f"{len(packed)} bytes do not fit into a store of {self._max_bytes}")
+        if _size(packed) > self.max_bytes:
+            raise StoreError(f"{len(packed)} bytes do not fit into a store of {self.max_bytes}")
         with self._own_lock():
             self._drop(ref)
             self._kept[ref] = packed, self._clock() + ttl
@@ -131,7 +131,7 @@ class MemoryStore:
 
     def _make_room(self) -> None:
         now = self._clock()
-        while self._bytes > self._max_bytes:
+        while self._bytes > self.max_bytes:
             # What has expired goes before what is merely old; a full scan only happens when the store is full.
             expired = [ref for ref, (_, expires) in self._kept.items() if expires <= now]
             for ref in expired or [next(iter(self._kept))]:

@@ -57,7 +57,7 @@ class SqliteStore:
     def __init__(self, path: str | os.PathLike[str], max_bytes: int, *, own: bool = False) -> None:
         """Make a store in a file; where the place is `own`, a file there without our mark is a damaged one of ours."""
         self._path, self._own = Path(path), own
-        self.max_bytes = self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         # Two connections, because a reader in WAL mode need not wait for the writer.
         self._reader, self._writer = _Line(self._path), _Line(self._path)
 
@@ -70,8 +70,8 @@ class SqliteStore:
     def put(self, ref: str, payload: bytes, *, meta: Mapping[str, str], ttl: float) -> None:
         """Keep the payload, making room by forgetting what would expire first."""
         packed = pack(payload, meta)
-        if len(packed) > self._max_bytes:
-            raise StoreError(f"{len(packed)} bytes do not fit into a store of {self._max_bytes}")
+        if len(packed) > self.max_bytes:
+            raise StoreError(f"{len(packed)} bytes do not fit into a store of {self.max_bytes}")
         self._tried(self._writer, lambda db: self._put(db, ref, packed, time.time() + ttl))
 
     def get(self, ref: str) -> Stored | None:
@@ -91,7 +91,7 @@ class SqliteStore:
             # Not REPLACE: it would not run the trigger that counts what goes.
             db.execute("DELETE FROM kept WHERE ref = ? OR expires <= ?", (ref, time.time()))
             db.execute("INSERT INTO kept VALUES (?, ?, ?, ?)", (ref, packed, len(packed), expires))
-            over = db.execute("SELECT bytes FROM held").fetchone()[0] - self._max_bytes
+            over = db.execute("SELECT bytes FROM held").fetchone()[0] - self.max_bytes
             while over > 0:
                 oldest = "SELECT ref, size FROM kept WHERE ref != ? ORDER BY expires LIMIT 1"
                 first, size = db.execute(oldest, (ref,)).fetchone()
