@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from shaping import Shaper
-from shaping.cli.output import CONFIG, Answer, check_profiles, columns, reading_progress, stopped
+from shaping.cli.output import CONFIG, Answer, columns, reading_progress, stopped
 from shaping.cli.payloads import SUFFIXES, Payload, read_bytes, read_payloads
 from shaping.clients import find_client
 from shaping.response import counted
@@ -63,9 +63,10 @@ def bench(
             answer = _fields(add_up([fields_of(payload.data, tokenizer) for payload in payloads]), top)
         else:
             shaper = Shaper(config, watch=False)
-            known = shaper.loaded_config.profiles
-            check_profiles(profile or (), known)
+            for name in profile or ():
+                shaper.loaded_config.plan("", profile=name)  # refuses one that there is not
             # Minimal and standard first, debug last.
+            known = shaper.loaded_config.profiles
             every = sorted(known, key=lambda name: (name == "debug", name != "minimal", name != "standard"))
             setup = Setup(shaper, tuple(profile or every), tokenizer, tool, client)
             answer = _compared(list(_compare(payloads, setup)), tokenizer)

@@ -120,14 +120,6 @@ def _option(path: str) -> str:
     return f"--{path.removeprefix('$.').partition('[')[0].replace('_', '-')}"
 
 
-def check_profiles(profiles: Iterable[str], known: Collection[str]) -> None:
-    """End the command where a profile is not known."""
-    for profile in profiles:
-        if profile not in known:
-            said = f"there is no profile {profile!r}; there are {', '.join(sorted(known))}"
-            raise stopped(with_suggestion(said, profile, known))
-
-
 def with_suggestion(problem: str, word: str, known: Iterable[str]) -> str:
     """Add to a problem the known word that was most likely meant."""
     meant = suggestion_for(word, known)

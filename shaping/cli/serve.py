@@ -87,7 +87,8 @@ def serve(
     address = http if api is None else api
     place = None if address is None or only_list else free_address(address)
     recorder = None if record is None else Recorder(record)
-    registry = _registry(config, allow_eval=allow_eval, recorder=recorder if api is not None else None)
+    shaper = Shaper(config, expandable=True, recorder=recorder if api is not None else None)
+    registry = Registry(shaper=shaper, allow_eval=allow_eval or shaper.loaded_config.config.allow_eval)
     about = _http_config(namespace, base_url, header or [], {"bearer": bearer, "api_key": api_key, "basic": basic})
     _fill(registry, openapi or [], scan or [], about)
     choice = OperationFilter(tuple(tag or ()), tuple(method or ()), tuple(path or ()), tuple(id or ()), read_only)
@@ -99,11 +100,6 @@ def serve(
     else:
         _serve_mcp(registry, specs, place, typed=typed, recorder=recorder)
     return None
-
-
-def _registry(config: Path | None, *, allow_eval: bool, recorder: Recorder | None) -> Registry:
-    shaper = Shaper(config, expandable=True, recorder=recorder)
-    return Registry(shaper=shaper, allow_eval=allow_eval or bool(shaper.loaded_config.config.allow_eval))
 
 
 def _http_config(

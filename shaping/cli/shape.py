@@ -12,7 +12,7 @@ import typer
 
 from shaping import Shaped, Shaper, using
 from shaping.cleaning import unmatched
-from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, PROFILE, Answer, check_profiles, stopped
+from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, PROFILE, Answer, stopped
 from shaping.cli.payloads import Payload, read_bytes
 from shaping.commands.output import is_text
 from shaping.parsers import parse
@@ -59,8 +59,8 @@ def shape(
     shaper = Shaper(config, watch=False)
     shaper.keeper("command")  # decides the store: the user's own, where `shaping expand` looks
     kept = tuple(path.strip() for path in fields.split(",")) if fields else None
-    check_profiles([profile] if profile else [], shaper.loaded_config.profiles)
-    shaper.loaded_config.plan("", request=Overrides(fields=kept))  # refuses paths that cannot be read
+    # Refuses a profile that there is not, and paths that cannot be read.
+    shaper.loaded_config.plan("", profile=profile, request=Overrides(fields=kept))
     raw = read_bytes(file)
     if not is_text(raw):
         raise stopped(f"{_name(file)} holds {len(raw):,} bytes that are not UTF-8 text")

@@ -17,7 +17,7 @@ import orjson
 import typer
 from tomlkit.exceptions import TOMLKitError
 
-from shaping.cli.output import Answer, check_profiles, stopped, with_suggestion
+from shaping.cli.output import Answer, stopped, with_suggestion
 from shaping.cli.proxy import need_extra, quiet_logs
 from shaping.clients import wrap as entries
 from shaping.clients.files import (
@@ -36,7 +36,7 @@ from shaping.clients.wrap import (
     WrapOptions,
     asks_credentials,
     same_servers,
-    server_names,
+    server_entries,
     why_it_fails,
 )
 from shaping.settings.jsonc import JsoncError
@@ -231,11 +231,11 @@ def _check_profile(profile: str | None, config: Path | None) -> None:
         raise stopped(with_suggestion(f"{config} is not there", config.name, beside))
     if profile is None and config is None:
         return
-    check_profiles([profile] if profile else [], load(config).profiles)
+    load(config).plan("", profile=profile)
 
 
 def _check_skipped(skipped: list[str], files: list[Path]) -> None:
-    known = [name for file in files for name in server_names(_read(file), toml=_is_toml(file))]
+    known = [name for file in files for name in server_entries(_read(file), toml=_is_toml(file))]
     for name in skipped:
         if name not in known:
             said = f"there is no server {name!r} to skip; there are {', '.join(known) or 'none'}"

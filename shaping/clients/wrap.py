@@ -120,11 +120,6 @@ def unwrap(text: str, *, toml: bool = False, before: str | None = None) -> Rewri
     return _rewrite(text, decide, toml=toml)
 
 
-def server_names(text: str, *, toml: bool = False) -> list[str]:
-    """Return the names of the servers in a config file."""
-    return list(server_entries(text, toml=toml))
-
-
 def server_entries(text: str, *, toml: bool = False) -> dict[str, dict[str, Any]]:
     """Return the servers of a list by their names, each as most clients write it."""
     if toml:

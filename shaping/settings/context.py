@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from shaping.redaction import scrub
 from shaping.response import TOOL_WARNING, Warned
+from shaping.settings.files import FALSE, TRUE
 from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, short_name, suggestion_for
 from shaping.settings.live import LiveConfig, shared
 from shaping.settings.plan import Overrides, Plan, PlanRequest, Surface
@@ -31,9 +32,7 @@ _VARIABLES = ("SHAPING", "SHAPING_DEBUG", "SCALPEL_MCP_INFO", "SHAPING_PROFILE")
 # As os.environ keeps them: bytes on POSIX, text on Windows.
 _ON, _DEBUG, _SCALPEL, _PROFILE = (os.environ.encodekey(name) for name in _VARIABLES)
 
-_FALSE = frozenset({"0", "false", "no", "off"})
-_TRUE = frozenset({"1", "true", "yes", "on"})
-_FLAGS = _TRUE | _FALSE | {""}
+_FLAGS = TRUE | FALSE | {""}
 _MODES = _FLAGS | {"observe"}
 
 _CHOICES = tuple(choice.name for choice in fields(Overrides))
@@ -134,7 +133,7 @@ def mode(environ: Mapping[str, str] = os.environ, tell: Callable[[str], None] | 
     word = value.strip().lower()
     if word not in _MODES and tell is not None:
         tell(f"SHAPING is {value!r}; expected on, off or observe. It is ignored, and shaping is on.")
-    return "observe" if word == "observe" else "off" if word in _FALSE else "on"
+    return "observe" if word == "observe" else "off" if word in FALSE else "on"
 
 
 def environment_profile(environ: Mapping[str, str] = os.environ) -> str | None:
@@ -142,7 +141,7 @@ def environment_profile(environ: Mapping[str, str] = os.environ) -> str | None:
     if not any_variable_set(environ):
         return None
     debug = environ.get("SHAPING_DEBUG")
-    if debug is not None and debug.strip().lower() in _TRUE:
+    if debug is not None and debug.strip().lower() in TRUE:
         return "debug"
     scalpel = environ.get("SCALPEL_MCP_INFO")
     if scalpel is not None and scalpel.strip().upper() == "DEBUG":

@@ -42,6 +42,9 @@ def _bundled_directory(kind: BundledKind) -> Path:
 _APP = "shaping"
 NAMES = ("response_config.json", ".shaping/response_config.json", ".code-scalpel/response_config.json")
 VARIABLE = "SHAPING_CONFIG"
+# What people write into a variable that switches something.
+FALSE = frozenset({"0", "false", "no", "off"})
+TRUE = frozenset({"1", "true", "yes", "on"})
 
 
 def find(config: str | os.PathLike[str] | None, *, cwd: Path, environ: Mapping[str, str]) -> Path | None:
@@ -117,9 +120,9 @@ def counting_lock(ledger: Path) -> Path:
 def ledger_path(environ: Mapping[str, str] = os.environ) -> Path | None:
     """Return the path of the user's ledger: SHAPING_LEDGER names another file, or switches it off."""
     named = environ.get("SHAPING_LEDGER", "").strip()
-    if named.lower() in {"off", "0", "false", "no"}:
+    if named.lower() in FALSE:
         return None
-    if named and named.lower() not in {"on", "1", "true", "yes"}:
+    if named and named.lower() not in TRUE:
         return Path(named).expanduser()
     return user_data_path(_APP, appauthor=False) / "ledger.sqlite"
 

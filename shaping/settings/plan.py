@@ -205,6 +205,8 @@ def compile_plan(
     """Compile resolved choices into a plan."""
     choices: dict[str, Any] = {name: choice.value for name, choice in resolved.items()}
     filters = field_plans(choices, call.tier)
+    # By the names that pruning meets: fields are renamed before.
+    defaults = tuple((renamed_path(path, filters["fields"]), value) for path, value in choices["defaults"].items())
     decided = (resolved[name].origins[-1].by for name in _EMPTIES)
     asked = any(by == "global" or by.startswith("tool override") for by in decided)
     return Plan(
@@ -215,7 +217,14 @@ def compile_plan(
         **filters,
         private_paths=choices["private"],
         overflow=_overflow(choices["overflow"], call.surface),
-        empties=_empties(choices, filters["fields"], asked=asked),
+        empties=Empties(
+            asked=asked,
+            nulls=choices["exclude_null_values"],
+            empty_arrays=choices["exclude_empty_arrays"],
+            empty_objects=choices["exclude_empty_objects"],
+            defaults=choices["exclude_default_values"],
+            default_values=defaults if choices["exclude_default_values"] else (),
+        ),
         noise=choices["prune"],  # the config's name for the noise rules
         envelope=_envelope_members(choices),
         keep_lines=tuple(choices["keep_lines"]),
@@ -247,19 +256,3 @@ def _envelope_members(choices: Mapping[str, Any]) -> MemberChoice:
     included = [member for member in choices["envelope"] if not member.startswith("!")]
     listed = ["omissions"] if choices["omissions"] in ("list", "full") else []
     return MemberChoice([*included, *listed], [member[1:] for member in choices["envelope"] if member.startswith("!")])
-
-
-def _empties(choices: Mapping[str, Any], fields: FieldPlan | None, *, asked: bool) -> Empties:
-    return Empties(
-        asked=asked,
-        nulls=choices["exclude_null_values"],
-        empty_arrays=choices["exclude_empty_arrays"],
-        empty_objects=choices["exclude_empty_objects"],
-        defaults=choices["exclude_default_values"],
-        default_values=_defaults(choices["defaults"], fields) if choices["exclude_default_values"] else (),
-    )
-
-
-def _defaults(listed: Mapping[str, Any], fields: FieldPlan | None) -> tuple[tuple[str, Json], ...]:
-    """Return the listed defaults by the names that pruning meets: fields are renamed before."""
-    return tuple((renamed_path(path, fields), value) for path, value in listed.items())

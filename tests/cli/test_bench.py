@@ -105,7 +105,10 @@ def test_standard_input_is_measured(folder: Path) -> None:
     [
         (["missing.json"], "cannot read missing.json: No such file or directory"),
         (["empty"], "nothing to measure: no file there ends in .json"),
-        (["answers", "--profile", "minimla"], "there is no profile 'minimla'; there are debug, minimal, standard"),
+        (
+            ["answers", "--profile", "minimla"],
+            "--profile is 'minimla'; expected debug, minimal or standard. Did you mean 'minimal'?",
+        ),
         (["answers", "--tokenizer", "o200k"], "Did you mean 'o200k_base'?"),
         (["answers", "--tokenizer", "chars", "--by-field"], "cannot count exactly"),
     ],

@@ -191,7 +191,11 @@ def test_a_warning_is_told_on_standard_error() -> None:
     ("arguments", "stdin", "said"),
     [
         (["nowhere.json"], None, "cannot read nowhere.json"),
-        (["--profile", "minimla"], "{}", "there is no profile 'minimla'; there are debug, minimal, standard"),
+        (
+            ["--profile", "minimla"],
+            "{}",
+            "--profile is 'minimla'; expected debug, minimal or standard. Did you mean 'minimal'?",
+        ),
         (["--mcp"], "[1]", "holds no MCP result"),
         (["--config", "nowhere.json"], "{}", "nowhere.json"),
     ],

@@ -186,8 +186,8 @@ def test_a_profile_or_config_that_is_not_there_is_refused_with_the_nearest_name(
     (tmp_path / "rules.json").write_text("{}")
     (tmp_path / "bad.json").write_text('{"nonsense": 1}')
     refused = {
-        ("--profile", "standart"): (2, "there is no profile 'standart'", "did you mean 'standard'?"),
-        ("--profile", "xyz"): (2, "there is no profile 'xyz'", "there are debug, minimal, standard\n"),
+        ("--profile", "standart"): (2, "--profile is 'standart'", "Did you mean 'standard'?"),
+        ("--profile", "xyz"): (2, "--profile is 'xyz'", "expected debug, minimal or standard.\n"),
         ("--config", "ruels.json"): (2, "ruels.json is not there", "did you mean 'rules.json'?"),
         ("--config", "no/where.json"): (2, "where.json is not there", ""),
         ("--config", "bad.json"): (1, "nonsense", ""),

@@ -25,30 +25,30 @@ _SEVERAL: Final = ("bash",)
 Pipeline = list[list[str]]
 
 
-def printing_command(line: str) -> tuple[str, ...] | None:
-    """Return the command whose output a line prints, `bash` where several do, or None where its output must stay.
+class PrintingCommand(NamedTuple):
+    """The command of a client's own tool, by which a config has rules for it, and whether its output must stay."""
 
-    That is the text of files, and what `shaping` itself printed.
+    argv: tuple[str, ...]
+    stays: bool = False  # as it is, but for secrets and private fields
+
+
+def printing_command(line: str) -> PrintingCommand | None:
+    """Return the command whose output a line prints, `bash` where several do; None for nothing that is looked at.
+
+    That, and what has to stay, is the text of files and what `shaping` itself printed.
     """
     try:
         pipelines = list(_pipelines(_tokens(line)))
     except ValueError:  # a quote is not closed, or the line is more than commands and pipes
         words = set(re.findall(r"[\w./-]+", line))
-        return None if words & (_FILE_READERS | {"shaping"}) else _SEVERAL
+        return PrintingCommand(_SEVERAL, stays=bool(words & (_FILE_READERS | {"shaping"})))
     printing = [pipeline for pipeline in pipelines if pipeline[0][0] not in _SILENT]
-    if any(_is_exact(pipeline) for pipeline in printing):
+    exact = [_is_exact(pipeline) for pipeline in printing]
+    if exact and all(exact):
         return None
     if len(printing) == 1 and all(command[0] in _CUTTERS for command in printing[0][1:]):
-        return tuple(printing[0][0])
-    return _SEVERAL
-
-
-def prints_files_alone(line: str) -> bool:
-    """Return whether nothing but files, or `shaping` itself, can be in what a line prints."""
-    try:
-        return all(_is_exact(pipeline) for pipeline in _pipelines(_tokens(line)) if pipeline[0][0] not in _SILENT)
-    except ValueError:  # the line is more than commands and pipes
-        return False
+        return PrintingCommand(tuple(printing[0][0]))
+    return PrintingCommand(_SEVERAL, stays=any(exact))
 
 
 def _is_exact(pipeline: Pipeline) -> bool:
@@ -238,19 +238,11 @@ def _plugin(payload: Mapping[str, Any], limit: int | None = None) -> HookedResul
     )
 
 
-class _Command(NamedTuple):
-    argv: tuple[str, ...]
-    stays: bool = False
-
-
-def _command(tool: Any, given: Any) -> _Command | None:
-    """Return the command of a client's own tool, by which a config has rules for it; None for what is not looked at."""
+def _command(tool: Any, given: Any) -> PrintingCommand | None:
+    """Return the command of a client's own tool; None for what is not looked at."""
     if tool not in {"Bash", "bash"}:
-        return _Command(_TOOLS[tool]) if isinstance(tool, str) and tool in _TOOLS else None
-    line = str(given.get("command", "")) if isinstance(given, dict) else ""
-    if argv := printing_command(line):
-        return _Command(argv)
-    return None if prints_files_alone(line) else _Command(_SEVERAL, stays=True)
+        return PrintingCommand(_TOOLS[tool]) if isinstance(tool, str) and tool in _TOOLS else None
+    return printing_command(str(given.get("command", "")) if isinstance(given, dict) else "")
 
 
 def _is_text(text: Any) -> bool:

@@ -55,7 +55,8 @@ class ShownResults:
 
     def __init__(self) -> None:
         self._waiting: list[GivenResult] = []
-        self._shaped = self._rejected = self._unknown = 0
+        # How many results clients showed shaped, how many they rejected, and of how many nothing is known.
+        self._counts = {"shaped": 0, "rejected": 0, "unknown": 0}
 
     @property
     def is_waiting(self) -> bool:
@@ -63,13 +64,8 @@ class ShownResults:
         return bool(self._waiting)
 
     def counts(self) -> dict[str, int]:
-        """Count the results that clients showed shaped, those they rejected, and those of which nothing is known."""
-        return {
-            "shaped": self._shaped,
-            "rejected": self._rejected,
-            "unknown": self._unknown,
-            "waiting": len(self._waiting),
-        }
+        """Return what became of the results, and for how many that is still to be seen."""
+        return {**self._counts, "waiting": len(self._waiting)}
 
     def add(self, given: GivenResult) -> None:
         """Take a result that was left as it is, or one that the client has still to show."""
@@ -95,15 +91,15 @@ class ShownResults:
             elif monotonic() - waiting.since < _WAIT_SECONDS:
                 still.append(waiting)
             else:
-                self._unknown += 1
+                self._counts["unknown"] += 1
         self._waiting = still
 
     def _confirm(self, waiting: GivenResult, shown: str) -> None:
         if waiting.text.strip() in shown:
-            self._shaped += 1
+            self._counts["shaped"] += 1
             self._record(waiting, waiting.result.text)
         else:
-            self._rejected += 1
+            self._counts["rejected"] += 1
             record_text(waiting.tool, shown, shown, **{**waiting.about, "keep": None})
 
     def _record(self, given: GivenResult, before: str) -> None:
@@ -151,7 +147,7 @@ class HookService:
         first, *variables = head.decode().split("\n")
         client = first.partition(" ")[0]
         if client == "status":
-            return orjson.dumps(self.status())
+            return orjson.dumps({"pid": os.getpid(), **self.shown.counts()})
         try:
             payload = _read(body)
             if "shown" in payload:
@@ -164,10 +160,6 @@ class HookService:
             logger.warning("a result of %s was left as it is", client, exc_info=True)
             return b""
         return b"" if answered is None else orjson.dumps(answered)
-
-    def status(self) -> dict[str, Any]:
-        """Return what `shaping hook status` prints of this process."""
-        return {"pid": os.getpid(), **self.shown.counts()}
 
     def warm(self) -> None:
         """Load what the first call would wait for."""

@@ -20,7 +20,7 @@ from shaping.clients.hooks.results import printing_command
     ],
 )
 def test_the_one_command_that_prints_is_found(line: str, argv: tuple[str, ...]) -> None:
-    assert printing_command(line) == argv
+    assert printing_command(line) == (argv, False)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_the_one_command_that_prints_is_found(line: str, argv: tuple[str, ...]) 
     ],
 )
 def test_where_several_commands_may_have_printed_it_is_the_shell(line: str) -> None:
-    assert printing_command(line) == ("bash",)
+    assert printing_command(line) == (("bash",), False)
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,5 @@ def test_where_several_commands_may_have_printed_it_is_the_shell(line: str) -> N
     ],
 )
 def test_the_text_of_files_and_our_own_answers_stay(line: str) -> None:
-    assert printing_command(line) is None
+    command = printing_command(line)
+    assert command is None or command.stays
