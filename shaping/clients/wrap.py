@@ -11,7 +11,7 @@ import urllib.request
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath, PureWindowsPath
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import orjson
 import tomlkit
@@ -214,15 +214,13 @@ def _servers(root: jsonc.JsonNode) -> Iterator[tuple[str, jsonc.JsonNode, dict[s
     """Yield the name, the node and the entry of each server; an entry of opencode in the form of all others."""
     for place in _places(root):
         for listed in filter(None, map(place.members.get, _LISTS)):
-            yield from ((name, node, node.value) for name, node in listed.members.items() if _is_object(node.value))
+            for name, node in listed.members.items():
+                if isinstance(node.value, dict):
+                    yield name, node, node.value
     if "mcp" in root.members:
         for name, node in root.members["mcp"].members.items():
-            if _is_object(node.value) and node.value.get("type") in _OPENCODE_TYPES:
+            if isinstance(node.value, dict) and node.value.get("type") in _OPENCODE_TYPES:
                 yield name, node, _common_entry(node.value)
-
-
-def _is_object(value: Any) -> TypeGuard[dict[str, Any]]:
-    return isinstance(value, dict)
 
 
 def _common_entry(entry: dict[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.util import find_spec
 from itertools import combinations
@@ -285,10 +285,8 @@ def _expected_expression(text: str) -> str | None:
 def _ties(sources: Sources) -> Iterator[ConfigProblem]:
     """Find patterns of one length that match a tool in common and make the same choice."""
     for document in sources.configs[1:]:
-        overrides = document.choices("tool_overrides")
-        patterns = [name for name in overrides if is_pattern(name)]
         by_length: dict[int, list[str]] = {}
-        for pattern in patterns:
+        for pattern in filter(is_pattern, document.choices("tool_overrides")):
             by_length.setdefault(len(pattern), []).append(pattern)
         room = _MOST_STEPS
         short = (alike for length, alike in by_length.items() if length <= _LONGEST_PATTERN)
@@ -296,7 +294,7 @@ def _ties(sources: Sources) -> Iterator[ConfigProblem]:
             room -= len(one) * len(other)
             if room < 0:
                 break
-            shared = set(_names_in(overrides[one])) & set(_names_in(overrides[other]))
+            shared = document.choices("tool_overrides", one).keys() & document.choices("tool_overrides", other)
             if shared and overlap(one, other):
                 says = f"and {one!r} can match the same tool, and both say {', '.join(sorted(shared))}"
                 expected = "patterns of different length; as it is, the later one wins"
@@ -306,7 +304,3 @@ def _ties(sources: Sources) -> Iterator[ConfigProblem]:
 def _unrelated_files(sources: Sources) -> Iterator[ConfigProblem]:
     for document in sources.unrelated_files:
         yield document.problem((), None, "a profile; the file is left alone", says="has no key that a profile has")
-
-
-def _names_in(override: Any) -> Iterable[str]:
-    return override if isinstance(override, dict) else ()

@@ -271,18 +271,16 @@ def _stat(file: Path) -> tuple[str, int, int, int, int] | None:
 def shared(
     config: str | os.PathLike[str] | None = None,
     *,
-    cwd: str | os.PathLike[str] | None = None,
     environ: Mapping[str, str] | None = None,
     strict: bool = False,
 ) -> LiveConfig:
     """Return the one live config for a place, so that fifty tools read it once and share one watcher."""
     seen = os.environ if environ is None else environ
-    where = Path(cwd) if cwd is not None else Path.cwd()
-    key = config_places(config, cwd=where, environ=seen)
+    key = config_places(config, cwd=Path.cwd(), environ=seen)
     with _sharing:
         live = _shared.get(key)
         if live is None:
-            live = _shared[key] = LiveConfig(config, cwd=where, environ=seen, strict=strict)
+            live = _shared[key] = LiveConfig(config, environ=seen, strict=strict)
         else:  # a new shaper uses the file as it is now, whether or not it is being watched
             live.reload_if_touched()
         return live

@@ -76,13 +76,6 @@ class LoadedConfig:
     _plans: dict[PlanRequest, Plan] = field(default_factory=dict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
-    @classmethod
-    def of(cls, sources: Sources) -> LoadedConfig:
-        """Merge sources that were checked."""
-        merged = _merge_all(sources)
-        digest = hashlib.sha256(json.dumps(merged, ensure_ascii=False).encode()).hexdigest()[:12]
-        return cls(digest, merged, sources.files, sources)
-
     @cached_property
     def config(self) -> Config:
         """The merged config as a model, which costs a command 20 ms to build."""
@@ -218,11 +211,14 @@ def with_users(
 
 
 def _compiled(sources: Sources, warnings: tuple[ConfigProblem, ...]) -> LoadedConfig:
-    loaded_config = LoadedConfig.of(sources)
+    """Merge sources that were checked."""
+    merged = _merge_all(sources)
+    digest = hashlib.sha256(json.dumps(merged, ensure_ascii=False).encode()).hexdigest()[:12]
+    loaded_config = LoadedConfig(digest, merged, sources.files, sources, warnings)
     conflicting = tuple(_conflicting_renames(loaded_config))
     if conflicting:
         raise ConfigError(conflicting)
-    return replace(loaded_config, warnings=tuple(warnings))
+    return loaded_config
 
 
 def _check_or_raise(sources: Sources) -> tuple[ConfigProblem, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -138,15 +138,6 @@ def collect_profiles(configs: Sequence[ConfigDocument], profile_files: Iterable[
     return Profiles({name: tuple(sections) for name, sections in found.items()}, root)
 
 
-def read_profile_files(config: Path, problems: list[ConfigProblem]) -> Iterator[ConfigDocument]:
-    """Read the files of a config's `profiles` directory; a file that cannot be read is added to the problems."""
-    for path in profile_files(config):
-        try:
-            yield read_file(path)
-        except ConfigError as error:
-            problems.extend(error.problems)
-
-
 def is_profile(document: ConfigDocument) -> bool:
     """Return whether a document is a profile: other programs keep JSON files in directories called profiles, too."""
     from shaping.settings.model import Profile  # noqa: PLC0415 (a command without such files does without the model)
@@ -216,18 +207,18 @@ def read_sources(config: Given, *, cwd: Path, environ: Mapping[str, str]) -> Sou
     """Find and read the config that applies, its bundled layer and its profiles."""
     unreadable: list[ConfigProblem] = []
     layers = [read_file(bundled_path("config", "response_config.json"))]
-    profile_documents: tuple[ConfigDocument, ...] = ()
+    profile_documents: list[ConfigDocument] = []
     in_tree = None
     if isinstance(config, Mapping):
-        layers += _readable(lambda: read_mapping(config, GIVEN_NAME), unreadable)
+        layers += _readable(config, unreadable)
     else:
         path = find(config, cwd=cwd, environ=environ)
         if path is not None:
             in_tree = path if is_in_tree(path, config, environ=environ) else None
             if in_tree is not None and (size := _bytes_of(path)) > _MOST_BYTES and not is_allowed(path, environ):
                 raise _too_large(path, f"{size:,} bytes, at most {_MOST_BYTES:,}")
-            layers += _readable(lambda: read_file(path), unreadable)
-            profile_documents = tuple(read_profile_files(path, unreadable))
+            layers += _readable(path, unreadable)
+            profile_documents = [document for file in profile_files(path) for document in _readable(file, unreadable)]
             read = [document.data for document in (*layers[1:], *profile_documents)]
             counts = (
                 (sum(map(_values_in, read)), _MOST_VALUES, "values"),
@@ -376,9 +367,10 @@ def protect(sources: Sources, users: Sources) -> Sources:
     return replace(sources, configs=(*sources.configs, *(document for document in held if document.data)))
 
 
-def _readable(read: Callable[[], ConfigDocument], unreadable: list[ConfigProblem]) -> list[ConfigDocument]:
+def _readable(config: Path | Mapping[str, Any], unreadable: list[ConfigProblem]) -> list[ConfigDocument]:
+    """Read a document; where it cannot be read, its problems are added to the others."""
     try:
-        return [read()]
+        return [read_file(config) if isinstance(config, Path) else read_mapping(config, GIVEN_NAME)]
     except ConfigError as error:
         unreadable.extend(error.problems)
         return []

@@ -513,19 +513,23 @@ def test_tools_of_one_place_share_one_live_config(
     monkeypatch.chdir(project)
     for name in ("other.json", "x.json"):
         (project / name).write_text("{}")
-    one = shared(cwd=project, environ=environ)
+    one = shared(environ=environ)
     assert shared(environ=environ) is one
-    assert shared("other.json", cwd=project, environ=environ) is not one
-    assert shared(cwd=project.parent, environ=environ) is not one
-    assert shared(cwd=project, environ={**environ, "SHAPING_CONFIG": "x.json"}) is not one
+    assert shared("other.json", environ=environ) is not one
+    assert shared(environ={**environ, "SHAPING_CONFIG": "x.json"}) is not one
+    monkeypatch.chdir(project.parent)
+    assert shared(environ=environ) is not one
 
 
-def test_who_asks_for_a_shared_config_gets_the_file_as_it_is_now(project: Path, environ: dict[str, str]) -> None:
+def test_who_asks_for_a_shared_config_gets_the_file_as_it_is_now(
+    project: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = project / "response_config.json"
     file.write_text('{"global": {"profile": "standard"}}', encoding="utf-8")
-    held = shared(cwd=project, environ=environ)
+    monkeypatch.chdir(project)
+    held = shared(environ=environ)
     file.write_text('{"global": {"profile": "debug"}}', encoding="utf-8")
-    assert shared(cwd=project, environ=environ) is held
+    assert shared(environ=environ) is held
     assert held.current.plan("any").profile == "debug"
 
 
