@@ -18,8 +18,9 @@ from shaping.settings.plan import Overrides
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
-    from os import PathLike
+    from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+
+    from shaping.integrations import ConfigSource
 
     Scope = MutableMapping[str, Any]
     Message = MutableMapping[str, Any]
@@ -42,7 +43,7 @@ class ASGIShaping:
     def __init__(
         self,
         app: Callable[[Scope, Receive, Send], Awaitable[None]],
-        config: str | PathLike[str] | Mapping[str, Any] | None = None,
+        config: ConfigSource = None,
         *,
         routes: Iterable[str] = (),
         expand_path: str | None = None,

@@ -30,8 +30,6 @@ OperationType: TypeAlias = Literal[
 Language: TypeAlias = Literal["python", "javascript"]
 Shape: TypeAlias = Literal["query", "mutation", "subscription"]
 
-READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "QUERY"})
-
 
 class ManifestError(ValueError):
     """A tool that must not be registered as it is declared: which tool, which member, and why."""

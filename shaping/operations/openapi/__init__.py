@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from shaping.errors.detail import code_for_status
-from shaping.operations.openapi.client import READING, Client, HttpCall, HttpConfig, new_client
+from shaping.operations.openapi.client import READING, SAFE, Client, HttpCall, HttpConfig, new_client
 from shaping.operations.openapi.document import OpenApiDocument, SchemaConverter, read_document, read_file, unique_name
 from shaping.operations.openapi.requests import is_json, read_inputs
-from shaping.operations.spec import READING_METHODS, Spec, make_spec
+from shaping.operations.spec import Spec, make_spec
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -91,7 +91,7 @@ def _operations(
     about: dict[str, Any] = {
         "namespace": client.config.namespace,
         "version": str((document.content.get("info") or {}).get("version", "")),
-        "operation_type": "query" if method.upper() in READING_METHODS else "command",
+        "operation_type": "query" if method.upper() in SAFE else "command",
         "description": _description(operation, item),
         "input": inputs.schema,
         "codes": dict.fromkeys(code_for_status(int(s)) for s in statuses if s.isdecimal() and 400 <= int(s) <= 599),

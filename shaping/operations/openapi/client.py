@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 
 MAX_REDIRECTS = 5
-READING = frozenset({"GET", "HEAD"})
+READING = frozenset({"GET", "HEAD"})  # the methods of queries
+SAFE = READING | {"OPTIONS", "TRACE", "QUERY"}  # the methods that change nothing
 PREFIXES = {"bearer": "Bearer ", "basic": "Basic "}  # before the credential in its header
 
 
@@ -233,8 +234,7 @@ def read_http_response(response: httpx.Response, method: str = "GET") -> Envelop
     if status >= 400:
         reason = message_in(data)
         message = None if reason is None else f"HTTP {status}: {reason[:300]}"
-        changing = method not in {*READING, "OPTIONS", "QUERY"}
-        error = from_status(status, message, headers=response.headers, state_changing=changing)
+        error = from_status(status, message, headers=response.headers, state_changing=method not in SAFE)
     elif not readable:
         error = make_error("BAD_RESPONSE", f"the API answered with {kind}, but the body is not in that form")
     elif 300 <= status < 400 and status != 304:
