@@ -239,9 +239,15 @@ class Listener(anyio.AsyncContextManagerMixin):
         """Act on one event."""
         raise NotImplementedError
 
+    async def _notify(self, channel: str, event: Event, seconds: float = 5.0) -> None:
+        """Send an event to a side that may be gone; also while this side is being cancelled."""
+        with anyio.move_on_after(seconds, shield=True):
+            try:
+                await self._transport.publish(channel, write_event(event))
+            except OSError:
+                log.debug("could not send %s of %s", event.type, event.request_id)
 
-REPLY_SECONDS = 5.0  # for handing an answer over while this side is being stopped
-ABORT_SECONDS = 1.0  # for telling the other side that nobody waits any more
+
 ALL_MEMBERS = frozenset({*ORDER, "warnings", "error"})
 
 
@@ -282,8 +288,9 @@ class CallHandler(Listener):
     async def respond(self, request: Requested, output: Any) -> None:
         """Send an answer; only an envelope is one."""
         wire = output.render("sourced", include=ALL_MEMBERS) if isinstance(output, Envelope) else output
-        await self._publish(request, Responded(request_id=request.request_id, output=wire))
-        await self._publish(request, Completed(request_id=request.request_id))
+        answer = Responded(request_id=request.request_id, output=wire), Completed(request_id=request.request_id)
+        for event in answer:
+            await self._transport.publish(request.reply_to, write_event(event))
 
     def handle(self, event: Event) -> None:
         """Start a requested call, or cancel an aborted one."""
@@ -306,12 +313,12 @@ class CallHandler(Listener):
                 if await self._transport.claim(":".join(_call_key(request))):
                     await self._answer(request)
             if scope.cancelled_caught:
-                await self._try_publish(request, Aborted(request_id=request.request_id))
+                await self._notify(request.reply_to, Aborted(request_id=request.request_id))
         except OSError as lost:
             # Whoever else serves may have it; what runs here goes on until the listening itself breaks off.
             log.warning("a call could not be claimed: %s", type(lost).__name__)
         except BaseException:
-            await self._try_publish(request, Aborted(request_id=request.request_id, reason="the server stopped"))
+            await self._notify(request.reply_to, Aborted(request_id=request.request_id, reason="the server stopped"))
             raise
         finally:
             del self._running[_call_key(request)]
@@ -335,17 +342,7 @@ class CallHandler(Listener):
             error = make_error("BAD_RESPONSE", "the operation's answer cannot be written as JSON")
         except Exception as fault:  # noqa: BLE001  an application's `identify` may raise anything
             error = from_exception(fault)
-        await self._try_publish(request, Failed(request_id=request.request_id, error=error))
-
-    async def _publish(self, request: Requested, event: Event) -> None:
-        await self._transport.publish(request.reply_to, write_event(event))
-
-    async def _try_publish(self, request: Requested, event: Event) -> None:
-        with anyio.move_on_after(REPLY_SECONDS, shield=True):
-            try:
-                await self._publish(request, event)
-            except OSError:
-                log.debug("could not answer %s", request.request_id)
+        await self._notify(request.reply_to, Failed(request_id=request.request_id, error=error))
 
 
 def _call_key(event: Requested | Aborted) -> tuple[str, str]:
@@ -446,13 +443,8 @@ class PendingCalls(Listener):
         return True
 
     async def _send_abort(self, request_id: str, reason: str = "") -> None:
-        """Notify the other side that nobody waits; also while this side is being cancelled."""
-        with anyio.move_on_after(ABORT_SECONDS, shield=True):
-            try:
-                aborted = Aborted(request_id=request_id, reason=reason, reply_to=self._replies)
-                await self._transport.publish(self._channel, write_event(aborted))
-            except OSError:
-                log.debug("could not tell the other side that %s is over", request_id)
+        """Notify the other side that nobody waits."""
+        await self._notify(self._channel, Aborted(request_id=request_id, reason=reason, reply_to=self._replies), 1.0)
 
     async def _receive(self, messages: AsyncIterator[bytes]) -> None:
         try:
