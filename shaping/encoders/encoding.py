@@ -165,7 +165,7 @@ def encode(
 ) -> Encoded:
     """Write a value; `auto` takes the cheapest form by tokens and never one larger than compact JSON.
 
-    Every format reads back exactly; one that need not be `lossless` may also put what comes back further from its row.
+    Every format reads back exactly; one that need not be `lossless` may give lists and JSON in strings another order.
     `compact` is the value's compact JSON, where it is known.
     """
     if encoding == "auto":

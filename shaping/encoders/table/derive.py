@@ -27,7 +27,7 @@ class TableContext:
 
     repeats: bool
     constants: bool
-    lossless: bool = True  # whether lists keep their order, and what recurs stays in its row unless it is long
+    lossless: bool = True  # whether lists and JSON in strings keep their order
     count: int = 0
     tagged: dict[str, str] = field(default_factory=dict)  # the tags of all that recurs, throughout the text
     # By the first, and the last, which tell most columns apart, so that few are compared and none is hashed.
