@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from functools import lru_cache
-from itertools import repeat
+from itertools import chain, repeat
 from operator import eq, itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -232,7 +232,8 @@ class Members:
                 self._columns = {key: list(map(itemgetter(key), rows)) for key in first}
             except KeyError:  # as many members, but others
                 self._is_uniform = False
-        self.counts: dict[str, int] = dict.fromkeys(first, size) if self._is_uniform else _counted(rows)
+        counts = dict.fromkeys(first, size) if self._is_uniform else Counter(chain.from_iterable(rows))
+        self.counts: dict[str, int] = counts
         self._filled = size if self._is_uniform else sum(map(bool, rows))
 
     def columns(self, without: Collection[str] = ()) -> dict[str, list[Any]]:
@@ -270,15 +271,6 @@ class Members:
         short = seldom - nested if len(nested) <= _WIDE else seldom
         rarely = {key for key in short if counts[key] < _RARELY * len(rows)}
         return rarely if len(seldom) - len(rarely) <= _FEW else short
-
-
-def _counted(rows: Sequence[dict[str, Json]]) -> dict[str, int]:
-    """Return how many records have each member; those with the same members, of which there are few kinds, at once."""
-    counts: dict[str, int] = {}
-    for keys, times in Counter(map(tuple, rows)).items():
-        for key in keys:
-            counts[key] = counts.get(key, 0) + times
-    return counts
 
 
 def _nested_or_long(rows: Sequence[dict[str, Json]], keys: set[str]) -> set[str]:

@@ -184,8 +184,11 @@ def first_to_last(texts: list[str]) -> Iterator[str]:
 
 
 def _last_of_run(texts: list[str], at: int) -> int:
-    first = _NUMBERED.fullmatch(texts[at])
-    if first is None or at + 1 == len(texts) or (second := _NUMBERED.fullmatch(texts[at + 1])) is None:
+    # What does not end with a digit is told from the rest far quicker than by a search of it.
+    if at + 1 == len(texts) or not texts[at][-2:].rstrip('"')[-1:].isdigit():
+        return at
+    first, second = _NUMBERED.fullmatch(texts[at]), _NUMBERED.fullmatch(texts[at + 1])
+    if first is None or second is None:
         return at
     step = int(second[2]) - int(first[2])
     if step not in {1, -1}:
