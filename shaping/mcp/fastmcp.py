@@ -75,12 +75,10 @@ class ShapingMiddleware(Middleware):
         session = await self._session(context.fastmcp_context)
         if session is None:
             return await call_next(context)
-        name, given = context.message.name, context.message.arguments or {}
+        name, given, server = context.message.name, context.message.arguments or {}, _server_name(context)
         await self._know(session, name, context)
-        if self.mcp_shaper.is_expand(session, name, given):
-            return tool_result(self.mcp_shaper.expand(session, given))
-        if self.mcp_shaper.is_hidden(session, name, _server_name(context)):
-            return tool_result(self.mcp_shaper.unknown_tool(session, name, _server_name(context)))
+        if (own := self.mcp_shaper.own_answer(session, name, given, server)) is not None:
+            return tool_result(own)
         asked = {"arguments": given, "_meta": _request_meta(context.fastmcp_context)}
         params, options = self.mcp_shaper.take_options(session, asked)
         message = context.message.model_copy(update={"arguments": params["arguments"]})
@@ -89,11 +87,11 @@ class ShapingMiddleware(Middleware):
             with notes:
                 result = await call_next(context.copy(message=message))
         except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form
-            return tool_result(self._failed(session, name, error, {**notes.about(), "server": _server_name(context)}))
+            return tool_result(self._failed(session, name, error, {**notes.about(), "server": server}))
         # A question back to the user, or an extension's promise to answer later, is not ours to touch.
         if type(result) is InputRequiredToolResult or not hasattr(result, "structured_content"):
             return result
-        wire, server = wire_result(result), _server_name(context)
+        wire = wire_result(result)
         return tool_result(self.mcp_shaper.shape_answer(session, name, options, wire, server=server, **notes.about()))
 
     async def on_list_resources(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
@@ -193,8 +191,7 @@ class ShapingMiddleware(Middleware):
         if isinstance(error, NotFoundError):
             detail = error_from_text(str(error), name, session.tools)
             return self.mcp_shaper.error_result(session, name, detail, **about)
-        table = self.mcp_shaper.shaper.loaded_config.config.errors
-        debug = self.mcp_shaper.shaper.plan(full_name, surface="mcp").debug
+        table, debug = self.mcp_shaper.describing(name, about["server"])
         return self.mcp_shaper.error_result(session, name, error_from_exception(error, table, debug=debug), **about)
 
 

@@ -49,7 +49,7 @@ from shaping.mcp.schema import is_valid
 from shaping.parsers.json import write_json
 from shaping.present import Presented
 from shaping.present.wrap import known_meta
-from shaping.response import EXPAND, CallContext, Shaped, Warned, grouped, is_never_sent
+from shaping.response import EXPAND, Shaped, Warned, grouped, is_never_sent
 from shaping.tokens import count, counter
 from shaping.tokens.sampling import costs_at_most
 from shaping.values import with_numbers
@@ -58,7 +58,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from shaping.errors import ErrorDetail
-    from shaping.settings.plan import Channels, Plan
+    from shaping.response import CallContext
+    from shaping.settings.plan import Plan
     from shaping.shaper import Shaper
 
 logger = logging.getLogger("shaping")
@@ -70,7 +71,6 @@ _APART = "apart"  # in our `_meta`: the structured content says what no text of 
 _LONGEST_LINE = 2000  # characters, for clients that show whole lines
 _COUNTED = 200  # characters of JSON; in a shorter one blanks are worth no vocabulary to count them by
 _TRIES = 4  # budgets that are tried until a client shows all of a result
-_NO_CONTEXT = CallContext()
 _SMALLEST = 60  # tokens: below it there is room for no data, only for the notice
 # A server may write any mark into its results: only one made with this process's own key is believed.
 _KEY = secrets.token_bytes(32)
@@ -84,25 +84,18 @@ class ShapedResult(NamedTuple):
     parts: Sequence[Shaped] = ()
 
 
-def shape_result(
+def shape_unlisted(
     shaper: Shaper,
     result: Mapping[str, Any],
-    *,
-    tool: str,
-    client: str | Mapping[str, object] | None = None,
-    channels: Channels | None = None,
-    schema: Mapping[str, Any] | None = None,
-    profile: str | None = None,
-    default_profile: str | None = None,
-    relay: bool = False,
-    call: CallContext = _NO_CONTEXT,
+    plan: Plan,
+    call: CallContext,
+    client: str | Mapping[str, object] | None,
+    **advertised: Any,
 ) -> dict[str, Any]:
-    """Do what `Shaper.shape_result` says, as if the tool had been advertised with its projected schema."""
-    plan, warnings = shaper.choose(tool, surface="mcp", profile=profile, default_profile=default_profile)
+    """Shape the result of a tool that no session was shown, as if it had been (see `unlisted_entry`)."""
     known = find_client(client)
-    entry = unlisted_entry(plan, known, channels=channels, schema=schema, relay=relay)
-    call = call._replace(warnings=(*call.warnings, *warnings))
-    return shape_call(shaper, result, ResultContext(tool, plan, entry, known, call=call)).wire
+    entry = unlisted_entry(plan, known, **advertised)
+    return shape_call(shaper, result, ResultContext(plan.tool, plan, entry, known, call=call)).wire
 
 
 def shape_call(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> ShapedResult:

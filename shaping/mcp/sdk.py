@@ -125,10 +125,8 @@ class ShapedServer:
         if not isinstance(name, str) or not isinstance(given, dict):
             return await call_next(ctx)
         await self._know(session, name, ctx)
-        if self.mcp_shaper.is_expand(session, name, given):
-            return _enveloped(self.mcp_shaper.expand(session, given), ctx)
-        if self.mcp_shaper.is_hidden(session, name, self.server.name):
-            return _enveloped(self.mcp_shaper.unknown_tool(session, name, self.server.name), ctx)
+        if (own := self.mcp_shaper.own_answer(session, name, given, self.server.name)) is not None:
+            return _enveloped(own, ctx)
         asked, options = self.mcp_shaper.take_options(session, params)
         if asked is not params:
             ctx = replace(ctx, params=asked)
@@ -151,8 +149,7 @@ class ShapedServer:
     def _failed(
         self, session: Session, name: str, error: BaseException, about: dict[str, Any], raw: Mapping[str, Any]
     ) -> dict[str, Any]:
-        table = self.mcp_shaper.shaper.loaded_config.config.errors
-        debug = self.mcp_shaper.shaper.plan(self.mcp_shaper.full_name(name, self.server.name), surface="mcp").debug
+        table, debug = self.mcp_shaper.describing(name, self.server.name)
         detail = error_from_cause(error, table, debug=debug)
         return self.mcp_shaper.error_result(
             session, name, detail, raised=error, raw=raw, server=self.server.name, **about

@@ -217,6 +217,17 @@ class MCPShaper:
         rules = self.shaper.loaded_config.config.tool_overrides or {}
         return uri if any("://" in rule and fits(uri, rule) for rule in rules) else self.full_name(uri, server)
 
+    def own_answer(self, session: Session, name: str, arguments: dict[str, Any], server: str) -> dict[str, Any] | None:
+        """Answer a call that no tool of the server is to see: of our own tool, or of one that is hidden; else None."""
+        if self.is_expand(session, name, arguments):
+            return self.expand(session, arguments)
+        return self.unknown_tool(session, name, server) if self.is_hidden(session, name, server) else None
+
+    def describing(self, tool: str, server: str) -> tuple[Mapping[str, str], bool]:
+        """Return the config's codes for exceptions, and whether all that is known of a tool's errors is told."""
+        plan = self.shaper.plan(self.full_name(tool, server), surface="mcp")
+        return self.shaper.loaded_config.config.errors, plan.debug
+
     def unknown_tool(self, session: Session, name: str, server: str) -> dict[str, Any]:
         """Answer a call of a tool that there is not, or that this client may not see."""
         error = error_from_text(f"Unknown tool: {name!r}", name, session.tools)

@@ -175,16 +175,7 @@ def compile_fields(
     state = read_rules(include, exclude, rename)
     if withhold or private:
         state = Private(exclude=frozenset(rest for path in state.exclude for rest in through_lists(path)))
-    opener = opener or open_plainly
-    return FieldPlan(
-        include=None if include is None else tuple(include),
-        exclude=tuple(exclude),
-        rename=tuple((rename or {}).items()),
-        opener=opener,
-        withhold=withhold,
-        state=state,
-        root=_filters(opener).node(state),
-    )
+    return _compiled(include, exclude, rename or {}, state, opener or open_plainly, withhold=withhold)
 
 
 def restoring_plan(
@@ -202,20 +193,21 @@ def restoring_plan(
     if () in back:  # a path may name the whole answer
         state = State(None, never, base.rename)
     wanted = None if state.include is None else (*(include or ()), *restore)
-    renames = tuple(rename.items())
-    return FieldPlan(
-        wanted,
-        (*exclude, *held),
-        renames,
-        opener,
-        withhold=False,
-        state=state,
-        root=_filters(opener).node(state),
-    )
+    return _compiled(wanted, (*exclude, *held), rename, state, opener)
 
 
-def _filters(opener: Opener) -> Filters:
-    return Filters(opener, lambda text, state: StringFilter(opener).select(text, state))
+def _compiled(
+    include: Sequence[str] | None,
+    exclude: Sequence[str],
+    rename: Mapping[str, str],
+    state: State,
+    opener: Opener,
+    *,
+    withhold: bool = False,
+) -> FieldPlan:
+    filters = Filters(opener, lambda text, state: StringFilter(opener).select(text, state))
+    kept, renamed = None if include is None else tuple(include), tuple(rename.items())
+    return FieldPlan(kept, tuple(exclude), renamed, opener, withhold, state, filters.node(state))
 
 
 @lru_cache(maxsize=64)

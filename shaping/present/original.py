@@ -24,7 +24,7 @@ from shaping.tokens import cheap, count, counter
 from shaping.values import MARK, mark_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from shaping.cleaning import Cleaned
     from shaping.store.keeper import Originals
@@ -122,10 +122,6 @@ class Original:
             self._columns[path] = summarize_columns(records) if isinstance(records, list) else ()
         return self._columns[path]
 
-    def tables(self, paths: tuple[str, ...], most: int) -> str:
-        """Name the SQL tables of lists that were cut, where there are more than `items`."""
-        return self._describe_tables(paths, most)
-
     def missing_sections(self, cut: str, head: int, count: int) -> str:
         """List the files of a diff, or the sections of a log, of which a cut of so many characters takes something."""
         text = self.cleaned.value
@@ -144,7 +140,8 @@ class Original:
         return sections_of(self.cleaned.value.split("\n")) if isinstance(self.cleaned.value, str) else None
 
     @cached_property
-    def _describe_tables(self) -> Callable[[tuple[str, ...], int], str]:
+    def tables(self) -> Callable[[tuple[str, ...], int], str]:
+        """What names so many SQL tables of lists that were cut, where there are more than `items`."""
         from shaping.store.tables import describe_tables, find_tables  # noqa: PLC0415 (only of what a budget cut: costs 10 ms)
 
         found = find_tables(self.cleaned.value) if (self.cleaned.size or 0) <= _LOOKED_INTO else []
@@ -164,6 +161,8 @@ class Original:
 
     @cached_property
     def _emptied(self) -> list[OmittedMembers]:
+        if not self.cleaned.dropped and not self.plan.empties.defaults:
+            return []
         if self.plan.empties.defaults:
             return members_missing(self.cleaned.selected, self.cleaned.filled)
         gone: dict[tuple[Trail, Reason], list[Any]] = {}
@@ -178,37 +177,34 @@ class Original:
     @cached_property
     def absent(self) -> dict[str, tuple[str, ...]]:
         """The names of members that were dropped because they are null or empty, by that reason."""
-        found: dict[str, dict[str, None]] = {}
-        for omission in self._absent:
-            found.setdefault(omission.reason, {})[_member_name(omission)] = None
-        return {reason: tuple(names) for reason, names in found.items()}
-
-    @property
-    def _absent(self) -> Iterator[Omission]:
-        return (found.omission for found in self._to_tell if found.omission.reason in _TOLD)
+        names: dict[str, dict[str, None]] = {}
+        for found in self._absent:
+            names.setdefault(found.omission.reason, {})[_member_name(found.omission)] = None
+        return {reason: tuple(found) for reason, found in names.items()}
 
     @cached_property
-    def _to_tell(self) -> list[OmittedMembers]:
-        """The empty members that were dropped, but for the members of what noise rules took whole."""
+    def _absent(self) -> list[OmittedMembers]:
+        """The null and empty members that were dropped, but for the members of what noise rules took whole."""
+        gone = [found for found in self._emptied if found.omission.reason in _TOLD]
         if not self.cleaned.omissions:
-            return self._emptied
+            return gone
         before: dict[Trail, list[Any]] = {None: [self.cleaned.filled]}
         after: dict[Trail, list[Any]] = {None: [self.cleaned.value]}
-        return [found for found in self._emptied if not _went_with(found.trail, before, after)]
+        return [found for found in gone if not _went_with(found.trail, before, after)]
 
     @property
     def has_absent(self) -> bool:
         """Whether members were dropped because they are null or empty."""
-        return next(self._absent, None) is not None
+        return bool(self._absent)
 
     @cached_property
     def absent_line(self) -> str:
         """The line below the data that names the null and empty members: of all records, or of those that lack them."""
         groups: dict[str, dict[str, None]] = {}
         known: dict[Trail, list[Any]] = {None: [self.cleaned.filled]}
-        for found in self._to_tell:
+        for found in self._absent:
             reason: str = found.omission.reason
-            if reason in _TOLD and "[]" in found.omission.path and _is_shown(found.trail, known):
+            if "[]" in found.omission.path and _is_shown(found.trail, known):
                 reason = f"{reason} if missing"
             groups.setdefault(reason, {})[_member_name(found.omission)] = None
         line = "; ".join(f"{reason}: {_some(tuple(groups[reason]))}" for reason in _ABSENT if reason in groups)
@@ -228,7 +224,7 @@ class Original:
     @cached_property
     def absent_pays(self) -> bool:
         """Whether naming the null and empty members costs less than dropping them saved."""
-        counts = {each.path: each.count for each in self._absent}
+        counts = {found.omission.path: found.omission.count for found in self._absent}
         if sum(counts.values()) == 1:
             return False  # of one member no line is cheaper than the member
         members = [f',"{path.rpartition(".")[2]}":null' for path in counts]

@@ -12,12 +12,13 @@ from mcp.shared.exceptions import MCPError
 
 from shaping.mcp.fastmcp import ShapingMiddleware
 from shaping.mcp.redaction import MessageRedaction
-from shaping.mcp.result import shape_result
 from shaping.mcp.sdk import shape_server
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+shape_result = Shaper.shape_result
 
 pytestmark = pytest.mark.anyio
 TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"

@@ -13,7 +13,6 @@ from shaping import tokens
 from shaping.cli.demo import issues
 from shaping.clients import find_client
 from shaping.mcp import result as module
-from shaping.mcp.result import shape_result
 from shaping.mcp.sessions import Session
 from shaping.mcp.shaper import MCPShaper, ToolCallOptions
 from shaping.response import CallContext
@@ -21,6 +20,8 @@ from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+shape_result = Shaper.shape_result
 
 TOKEN = "ghp_" + "a1B2" * 9
 CONFIG: dict[str, Any] = {

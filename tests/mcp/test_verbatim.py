@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from shaping.mcp.result import shape_result
 from shaping.settings.files import bundled_path
 from shaping.settings.plan import Plan
 from shaping.shaper import Shaper
+
+shape_result = Shaper.shape_result
 
 FILE = '{\n  "name": "x",\n  "main": null,\n  "files": [],\n  "bin": [{"id": 1, "u": "https://x.example/1"}]\n}\n'
 TOKEN = "ghp_" + "a1B2" * 9
