@@ -26,6 +26,7 @@ from shaping.ledger.prices import Price, PriceError, load_prices
 from shaping.ledger.texts import REASONS, CallTexts, find_texts
 from shaping.page.data import PageSource, ShownCall
 from shaping.page.html import calls_document, document, why_no_texts
+from shaping.proxy import LIMITS
 from shaping.response import counted
 from shaping.settings.files import ledger_path, write_file
 from shaping.settings.loading import load
@@ -344,7 +345,6 @@ def ui(
         import uvicorn  # noqa: PLC0415 (an extra)
 
         from shaping.page.app import page_app  # noqa: PLC0415 (an extra)
-        from shaping.proxy.http_limits import LIMITS  # noqa: PLC0415 (an extra)
     except ImportError:
         raise stopped('the page needs an extra: pip install "shaping[http]"', code="DEPENDENCY_UNAVAILABLE") from None
     host, port = free_address(at)

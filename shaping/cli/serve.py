@@ -18,6 +18,7 @@ from shaping.operations.openapi.client import Auth, HttpConfig
 from shaping.operations.openapi.document import DocumentError
 from shaping.operations.registry import RegistrationError, Registry, scan
 from shaping.operations.spec import OperationFilter, Spec, TooManyError, listing_tokens, select_operations
+from shaping.proxy import LIMITS
 from shaping.response import counted
 from shaping.shaper import Shaper
 
@@ -186,7 +187,6 @@ def _serve_mcp(
     if place is None:
         server.run("stdio", show_banner=False)
         return
-    from shaping.proxy.http_limits import LIMITS  # noqa: PLC0415 (an extra)
 
     host, port = place
     options: dict[str, Any] = {
@@ -204,7 +204,6 @@ def _serve_api(registry: Registry, specs: list[Spec], place: tuple[str, int], *,
     import uvicorn  # noqa: PLC0415 (an extra)
 
     from shaping.operations.http_server import http_app  # noqa: PLC0415 (an extra)
-    from shaping.proxy.http_limits import LIMITS  # noqa: PLC0415 (an extra)
 
     host, port = place
     changing = any(spec.state_changing or spec.operation_type == "eval" for spec in specs)

@@ -8,8 +8,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 _PR_SET_PDEATHSIG = 1
+# How Uvicorn, which is an extra, runs each of our HTTP servers.
+LIMITS: dict[str, Any] = {
+    "access_log": False,
+    "log_level": "warning",
+    "http": "shaping.proxy.http_limits:TimedProtocol",
+    "ws": "none",
+    "limit_concurrency": 1024,
+}
 
 
 def spawn(

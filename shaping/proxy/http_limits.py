@@ -17,14 +17,6 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-# How Uvicorn runs each of our HTTP servers.
-LIMITS: dict[str, Any] = {
-    "access_log": False,
-    "log_level": "warning",
-    "http": "shaping.proxy.http_limits:TimedProtocol",
-    "ws": "none",
-    "limit_concurrency": 1024,
-}
 # A name or an address and a port, and nothing of what else may stand in an address: user, path, query, fragment.
 _HOST = re.compile(r"(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")

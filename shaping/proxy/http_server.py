@@ -20,7 +20,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from shaping.ledger.writer import CONTENT_TYPE
-from shaping.proxy.http_limits import LIMITS, BearerGuard, HostGuard
+from shaping.proxy import LIMITS
+from shaping.proxy.http_limits import BearerGuard, HostGuard
 from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error, read, write
 from shaping.proxy.relay import Relay
 from shaping.proxy.serving import Loading, to_the_end
