@@ -23,6 +23,7 @@ _LINK = re.compile(
     r"\[(?>[^\[\]]{0,500}+(?:\[[^\[\]]{0,500}+\][^\[\]]{0,500}+)?+)\]\([^()\s]{0,2000}+(?:\([^()]{0,200}+\)[^()\s]{0,200}+)?+\)"
 )
 _NAMED_LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\([^()\s]{8,1000}\)")
+_HEADING = re.compile(r"^# \S", re.MULTILINE)
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d+\.)?\s*(?:[-*+•]\s*)?")
 _MANY_LINKS, _LINK_LINES = 12, 5  # links of a page, and lines of nothing but links in a row
 _SENTENCE, _PROSE = (
@@ -41,10 +42,31 @@ def strip_page(text: str) -> str:
     if text.count("](") < _MANY_LINKS:
         return text
     text = _DEAD.sub(r"\1", _without_pictures(_TITLE.sub(r"\1)", text)))
-    lines = text.split("\n")
-    words = [len(_LINK.sub("", line)) for line in lines]
-    prose = sum(size for size in words if size >= _SENTENCE)
-    return _without_targets(_without_navigation(lines, len(text))) if prose >= _PROSE else text
+    if sum(filter(_is_sentence, map(_words, text.split("\n")))) < _PROSE:
+        return text
+    text = _without_masthead(text)
+    return _without_targets(_without_navigation(text.split("\n"), len(text)))
+
+
+def _words(line: str) -> int:
+    """Return how many characters of a line are no links."""
+    return len(_LINK.sub("", line))
+
+
+def _is_sentence(size: int) -> bool:
+    return size >= _SENTENCE
+
+
+def _without_masthead(text: str) -> str:
+    """Return a page without the links before its title, where hardly anything else stands between them."""
+    title = _HEADING.search(text)
+    last = text.rfind("](", 0, title.start()) if title else -1
+    end = text.find("\n", last) + 1 if last >= 0 else 0  # a date can stand between them and the title
+    lines = [line for line in text[:end].split("\n") if line.strip()]
+    linked = sum(1 for line in lines if "](" in line)
+    if linked < max(_LINK_LINES, len(lines) / 2) or any(map(_is_sentence, map(_words, lines))):
+        return text
+    return f"[navigation: {linked} links]\n{text[end:]}"
 
 
 def _without_pictures(text: str) -> str:

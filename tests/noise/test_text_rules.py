@@ -78,6 +78,14 @@ def test_navigation_around_a_page_goes_and_links_in_its_words_stay() -> None:
     assert reduced(LINKS * 4) == LINKS * 4  # a page of links is about its links
 
 
+def test_what_stands_before_a_title_goes_where_it_is_links_and_a_date_stays() -> None:
+    links = LINKS.replace("* ", "Menu\n\n* ", 1)
+    page = f"{links}\n8 April 2015\n\n# Title\n\n{PROSE}{MORE}"
+    assert reduced(page).startswith("[navigation: 9 links]\n\n8 April 2015\n\n# Title\n")
+    told = page.replace("Menu", PROSE.split("\n")[0])
+    assert told.split("\n")[0] in reduced(told)  # a sentence is no menu
+
+
 def test_a_link_of_a_page_is_said_once_and_one_into_the_page_or_to_its_editing_is_its_words() -> None:
     page = (
         f"{LINKS}\n# Title\n\n{PROSE}{MORE}"
