@@ -64,10 +64,7 @@ def recall(keeper: Keeper, ref: object, *, owner: str | None = None) -> Recalled
     """Find what a ref stands for; unknown, expired, forged and foreign refs are all REF_NOT_FOUND."""
     if not isinstance(ref, str) or not ref.startswith("r_"):
         raise errors.ToolError("REF_NOT_FOUND", _GONE, hint=_AGAIN)
-    try:
-        stored = keeper.get(ref)
-    except StoreError:
-        raise errors.ToolError("UNAVAILABLE", "the store cannot be read now") from None
+    stored = _stored(keeper, ref)
     # One answer for all: a guess learns nothing from it.
     if stored is None or stored.meta.get("owner", "") != (owner or ""):
         raise errors.ToolError("REF_NOT_FOUND", _GONE, hint=_AGAIN)
@@ -75,6 +72,14 @@ def recall(keeper: Keeper, ref: object, *, owner: str | None = None) -> Recalled
         return _recall_output(keeper.store, ref, stored)
     value = orjson.loads(stored.payload)
     return Recalled(read_marked(value) if "numbers" in stored.meta else value, stored.meta)
+
+
+def _stored(place: Keeper | Store, ref: str) -> Stored | None:
+    """Read what is stored behind a ref; a store that fails is a coded error."""
+    try:
+        return place.get(ref)
+    except StoreError:
+        raise errors.ToolError("UNAVAILABLE", "the store cannot be read now") from None
 
 
 def _recall_output(store: Store, ref: str, stored: Stored) -> Recalled:
@@ -88,17 +93,14 @@ def _recall_output(store: Store, ref: str, stored: Stored) -> Recalled:
 
 def stored_streams(store: Store, ref: str) -> dict[str, Stream] | None:
     """Return where the outputs of a command are stored; None where no parts of them are."""
-    try:
-        found = store.get(f"{ref}.streams")
-    except StoreError:
-        raise errors.ToolError("UNAVAILABLE", "the store cannot be read now") from None
+    found = _stored(store, f"{ref}.streams")
     return None if found is None else {name: Stream(**said) for name, said in orjson.loads(found.payload).items()}
 
 
 def read_parts(store: Store, stream: Stream) -> Iterator[bytes]:
     """Yield the bytes of one output, part by part."""
     for number in range(stream.parts):
-        part = store.get(f"{stream.prefix}.{number}")
+        part = _stored(store, f"{stream.prefix}.{number}")
         if part is None:
             raise errors.ToolError("REF_NOT_FOUND", "a part of this output has made way for newer ones")
         yield part.payload
