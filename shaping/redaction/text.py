@@ -251,7 +251,7 @@ def _escaped_parts(text: str, *, hidden: bool) -> list[str]:
             parts.append(text[start:end])
             start = max(first - _AROUND, end)
         end = min(last + _AROUND, len(text))
-    return [*parts, text[start:end]]
+    return list(filter(None, (*parts, text[start:end])))
 
 
 def secrets(text: str, rules: Ruleset = CREDENTIALS, context: str = "", rest: int = 0) -> list[Span]:

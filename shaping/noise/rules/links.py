@@ -23,6 +23,7 @@ _API_STARTS: tuple[str, ...] = ("https://api.", "http://api.")
 _SEGMENT = re.compile(r"[^/?#&=]+")
 FEW = 240  # characters
 _USUAL = 64  # links that a record may have
+_WORDS = frozenset({str, int})
 _ENOUGH = 3  # rows from which one pattern in all of them is no accident
 _PER_PATTERN = 10  # rows for each further pattern, as where the kind of a record is part of its link
 
@@ -217,7 +218,8 @@ def _gives(owners: Sequence[dict[str, Json]], key: str, records: Records) -> boo
     pairs = zip(records.column(key), owners, strict=True)
     link, owner = next((link, owner) for link, owner in pairs if type(link) is str)
     segments = set(_SEGMENT.findall(link))
-    names = [name for name, value in owner.items() if name != key and _is_segment(value, segments)]
+    words = {name: str(value) for name, value in owner.items() if type(value) in _WORDS}
+    names = [name for name, word in words.items() if word in segments and name != key]
     if not names:
         return False
     linked = [pair for pair in zip(records.column(key), owners, strict=True) if type(pair[0]) is str]
@@ -225,10 +227,6 @@ def _gives(owners: Sequence[dict[str, Json]], key: str, records: Records) -> boo
     return len(linked) < _ENOUGH or any(
         _follow_patterns(values, [owner.get(name) for _, owner in linked]) for name in names
     )
-
-
-def _is_segment(value: Json, segments: set[str]) -> bool:
-    return value in segments if type(value) is str else type(value) is int and str(value) in segments
 
 
 def _follow_patterns(links: list[str], words: list[Json]) -> bool:
