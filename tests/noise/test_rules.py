@@ -50,12 +50,14 @@ def test_a_rule_from_outside_runs_wherever_a_member_of_its_kind_stands(kind: Kin
     assert left_out == [Omission(f"deep.one.{key}", 1, "bulk"), Omission(f"many[].{key}", 3, "bulk")]
 
 
-def test_a_rule_is_not_shown_records_without_its_kind_nor_fewer_than_it_asks_for() -> None:
+def test_a_rule_is_not_shown_records_without_its_kind_and_name_nor_fewer_than_it_asks_for() -> None:
     shown: list[list[Any]] = []
     value: Any = {"a": {"id": 1}, "rows": [{"id": 1, "at": "https://x.dev/a"}, {"id": 2, "at": "https://x.dev/b"}]}
-    reduce(value, ("mine",), rules=(dropping("hex", shown), dropping("link", shown, least=3)))
+    # A member of the name is there, and one of the kind, but no member of both.
+    by_name = dropping("link", shown, named="id".__eq__)
+    reduce(value, ("mine",), rules=(dropping("hex", shown), dropping("link", shown, least=3), by_name))
     assert shown == []
-    reduce(value, ("mine",), rules=(dropping("link", shown, least=2),))
+    reduce(value, ("mine",), rules=(dropping("link", shown, named="at".__eq__, least=2),))
     assert shown == [value["rows"]]
 
 
