@@ -212,10 +212,10 @@ def _usual_candidates(columns: Sequence[tuple[str, Leaf]], count: int) -> Iterat
         if "" in leaf.distinct or leaf.float32 or leaf.shared:
             continue
         cell, times = most_common(leaf.cells)
-        if _MOST_ROWS * count <= times and not is_asked_of_a_record(path, cell):
-            others = frozenset(at for at, one in enumerate(leaf.cells) if one != cell)
-            gain = (len(cell) + 1) * times - len(others) * (len(path) + 1) - len(cell)
-            yield _Candidate(leaf, cell, others, gain)
+        gain = (len(cell) + 1) * times - (count - times) * (len(path) + 1) - len(cell)
+        if _MOST_ROWS * count <= times and gain > 0 and not is_asked_of_a_record(path, cell):
+            others = compress(range(count), map(cell.__ne__, leaf.cells))
+            yield _Candidate(leaf, cell, frozenset(others), gain)
 
 
 _ROWS = 8  # from which sections are worth a look

@@ -30,9 +30,8 @@ class TableContext:
     lossless: bool = True  # whether lists and JSON in strings keep their order
     count: int = 0
     tagged: dict[str, str] = field(default_factory=dict)  # the tags of all that recurs, throughout the text
-    # By the first, and the last, which tell most columns apart, so that few are compared and none is hashed.
-    seen: dict[tuple[str, str], list[tuple[list[str], str]]] = field(default_factory=dict)
-    values: dict[bytes, list[tuple[Sequence[Any], str]]] = field(default_factory=dict)
+    # By the ends of their cells, or the first of their values, so that few columns are compared and none is hashed.
+    seen: dict[tuple[str, str] | bytes, list[tuple[Sequence[Any], str]]] = field(default_factory=dict)
 
     def within(self, rows: int) -> TableContext:
         """Return a context for another table of so many rows."""
@@ -52,16 +51,14 @@ class TableContext:
 
     def known(self, cells: list[str], path: str) -> str | None:
         """Return the path of a column with these cells seen before; remember this one where there is none."""
-        alike = self.seen.setdefault((cells[0], cells[-1]), [])
-        for other, first in alike:
-            if other == cells:
-                return None if first == path else first
-        alike.append((cells, path))
-        return None
+        return self._first((cells[0], cells[-1]), cells, path)
 
     def known_values(self, column: Sequence[Any], path: str) -> str | None:
         """Return the path of a column with these values, written the same, likewise."""
-        alike = self.values.setdefault(dumped(column[0]), [])
+        return self._first(dumped(column[0]), column, path)
+
+    def _first(self, ends: tuple[str, str] | bytes, column: Sequence[Any], path: str) -> str | None:
+        alike = self.seen.setdefault(ends, [])
         for other, first in alike:
             # As Python has it, 1 is 1.0 and true.
             if other == column and dumped(other) == dumped(column):
