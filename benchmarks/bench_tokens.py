@@ -26,8 +26,8 @@ def payloads() -> list[Payload]:
 
 
 def cells(comparison: Comparison) -> tuple[str, ...]:
-    shaped = [f"{cost.tokens:,} ({cost.saved(comparison.raw):.1f}%)" for cost in comparison.costs]
-    times = [f"{cost.milliseconds:.1f}" for cost in comparison.costs]
+    shaped = [f"{cost.tokens:,} ({cost.saved_percent:.1f}%)" for cost in comparison.profiles]
+    times = [f"{cost.milliseconds:.1f}" for cost in comparison.profiles]
     name = Path(comparison.name).name.split(".")[0]
     return (name, f"{comparison.raw:,}", f"{comparison.compact:,}", *shaped, *times)
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from statistics import median
 from time import perf_counter
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -91,25 +91,15 @@ def _compare(payloads: Sequence[Payload], setup: Setup) -> Iterator[Comparison]:
 
 def _compared(comparisons: Sequence[Comparison], tokenizer: str) -> Answer:
     whole = total(comparisons)
-    told = [_told(comparison) for comparison in comparisons]
-    data = {"tokenizer": tokenizer, "payloads": told, "total": _told(whole)}
+    data = {"tokenizer": tokenizer, "payloads": [*map(asdict, comparisons)], "total": asdict(whole)}
     rows: list[tuple[str, ...]] = [("payload", "as sent", "compact", "profile", "shaped", "saved", "ms")]
     for comparison in (*comparisons, whole):
         first = (Path(comparison.name).name, f"{comparison.raw:,}", f"{comparison.compact:,}")
-        for cost in comparison.costs:
-            numbers = (f"{cost.tokens:,}", f"{cost.saved(comparison.raw):.1f}%", f"{cost.milliseconds:.1f}")
+        for cost in comparison.profiles:
+            numbers = (f"{cost.tokens:,}", f"{cost.saved_percent:.1f}%", f"{cost.milliseconds:.1f}")
             rows.append((*first, cost.profile, *numbers))
             first = ("", "", "")
     return Answer(data, ["tokens", *columns(rows, {1, 2, 4, 5, 6})])
-
-
-def _told(comparison: Comparison) -> dict[str, Any]:
-    costs = [
-        asdict(cost)
-        | {"saved_percent": round(cost.saved(comparison.raw), 1), "milliseconds": round(cost.milliseconds, 3)}
-        for cost in comparison.costs
-    ]
-    return {"name": comparison.name, "raw": comparison.raw, "compact": comparison.compact, "profiles": costs}
 
 
 def _fields(costs: Sequence[FieldCost], top: int) -> Answer:
@@ -132,10 +122,7 @@ class Cost:
     profile: str
     tokens: int
     milliseconds: float
-
-    def saved(self, raw: int) -> float:
-        """Return the percent saved of what was sent."""
-        return 100 * (1 - self.tokens / raw) if raw else 0.0
+    saved_percent: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +132,7 @@ class Comparison:
     name: str
     raw: int
     compact: int
-    costs: tuple[Cost, ...]
+    profiles: tuple[Cost, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,21 +149,23 @@ class Setup:
 def compare(payload: Payload, setup: Setup) -> Comparison:
     """Count an answer exactly, as sent and as each profile shapes it."""
     exact = counter(setup.tokenizer).exact
-    costs = []
-    for profile in setup.profiles:
-        text, seconds = _timed(_shape(payload, profile, setup))
-        costs.append(Cost(profile, exact(text), 1000 * seconds))
-    return Comparison(payload.name, exact(payload.as_sent(setup.client)), exact(payload.compact), tuple(costs))
+    raw = exact(payload.as_sent(setup.client))
+    timed = ((profile, *_timed(_shape(payload, profile, setup))) for profile in setup.profiles)
+    costs = tuple(_cost(profile, exact(text), 1000 * seconds, raw) for profile, text, seconds in timed)
+    return Comparison(payload.name, raw, exact(payload.compact), costs)
+
+
+def _cost(profile: str, tokens: int, milliseconds: float, raw: int) -> Cost:
+    return Cost(profile, tokens, round(milliseconds, 3), round(100 * (1 - tokens / raw), 1) if raw else 0.0)
 
 
 def total(comparisons: Sequence[Comparison]) -> Comparison:
     """Add comparisons up."""
-    columns = zip(*(comparison.costs for comparison in comparisons), strict=True)
-    costs = tuple(
-        Cost(column[0].profile, sum(cost.tokens for cost in column), sum(cost.milliseconds for cost in column))
-        for column in columns
-    )
     raw = sum(comparison.raw for comparison in comparisons)
+    costs = tuple(
+        _cost(column[0].profile, sum(cost.tokens for cost in column), sum(cost.milliseconds for cost in column), raw)
+        for column in zip(*(comparison.profiles for comparison in comparisons), strict=True)
+    )
     return Comparison("total", raw, sum(comparison.compact for comparison in comparisons), costs)
 
 

@@ -234,8 +234,12 @@ def url_server(
 
     own_name = name or bare_address(url)
     unfilled = next(filter(None, map(_UNFILLED.search, [url, *(headers or {}).values()])), None)
-    # One for all sessions: signing in for one of them is enough.
-    auth, patience = _sign_in(url) if oauth else (None, START_SECONDS)
+    auth, patience = None, START_SECONDS
+    if oauth:
+        from shaping.proxy.sign_in import SIGN_IN_SECONDS, sign_in  # noqa: PLC0415 (an extra, only for OAuth: costs 1 s)
+
+        # One for all sessions: signing in for one of them is enough.
+        auth, patience = sign_in(url), SIGN_IN_SECONDS
 
     def connect() -> UpstreamTransport:
         if unfilled is not None:
@@ -297,12 +301,6 @@ def _listed(name: str, server: Any, *, oauth: bool, seconds: float | None) -> Se
         signs = (oauth or wants_sign_in(server)) and not has_credentials(server)
         return url_server(server["url"], name, transport=kind, headers=headers, oauth=signs, seconds=seconds)
     raise ServersError(f"the server {name!r} has neither a command nor a url")
-
-
-def _sign_in(url: str) -> tuple[Any, float]:
-    from shaping.proxy.sign_in import SIGN_IN_SECONDS, sign_in  # noqa: PLC0415 (an extra, only for OAuth: costs 1 s)
-
-    return sign_in(url), SIGN_IN_SECONDS
 
 
 def _unfilled_error(name: str, unfilled: re.Match[str]) -> ServerUnavailableError:
