@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from shaping.noise.unwrap import page_text
@@ -12,6 +13,7 @@ _PAGE = re.compile(r"[\s\ufeff]*(?:<\?xml[^<>]*>\s*|<!--[^<>]*-->\s*)*(?:<!docty
 _TITLE = re.compile(r'(\]\([^()\s"]+) "[^"\n]*"\)')
 _PICTURE = r"!\[([^\[\]]{0,500})\]\(([^()\s]{1,1000})\)"
 _LINKED_PICTURE = re.compile(rf"\[\s*{_PICTURE}\s*\]\(([^()\s]{{1,1000}})\)(\s*)")
+_TARGET = re.compile(r"\]\(([^()\s]{1,1000})\)")
 _SHOWN_PICTURE = re.compile(_PICTURE)
 _BARE_PICTURES = re.compile(r"^[ \t]*(?:[-*+] +)?(?:!\[\]\([^()\s]{1,1000}\)[ \t]*)+\n", re.MULTILINE)
 _DEAD = re.compile(rf"\[([^\[\]]{{0,200}})\]\((?:{SHARING})[^()\s]{{0,2000}}(?:\([^()]{{0,200}}\)[^()\s]{{0,200}})?\)")
@@ -42,19 +44,15 @@ def strip_page(text: str) -> str:
     if text.count("](") < _MANY_LINKS:
         return text
     text = _DEAD.sub(r"\1", _without_pictures(_TITLE.sub(r"\1)", text)))
-    if sum(filter(_is_sentence, map(_words, text.split("\n")))) < _PROSE:
+    if sum(_sentences(text)) < _PROSE:
         return text
     text = _without_masthead(text)
     return _without_targets(_without_navigation(text.split("\n"), len(text)))
 
 
-def _words(line: str) -> int:
-    """Return how many characters of a line are no links."""
-    return len(_LINK.sub("", line))
-
-
-def _is_sentence(size: int) -> bool:
-    return size >= _SENTENCE
+def _sentences(text: str) -> list[int]:
+    """Return the lengths of the long lines that a text has besides its links."""
+    return [len(line) for line in _LINK.sub("", text).split("\n") if len(line) >= _SENTENCE]
 
 
 def _without_masthead(text: str) -> str:
@@ -64,7 +62,7 @@ def _without_masthead(text: str) -> str:
     end = text.find("\n", last) + 1 if last >= 0 else 0  # a date can stand between them and the title
     lines = [line for line in text[:end].split("\n") if line.strip()]
     linked = sum(1 for line in lines if "](" in line)
-    if linked < max(_LINK_LINES, len(lines) / 2) or any(map(_is_sentence, map(_words, lines))):
+    if linked < max(_LINK_LINES, len(lines) / 2) or _sentences(text[:end]):
         return text
     return f"[navigation: {linked} links]\n{text[end:]}"
 
@@ -74,13 +72,14 @@ def _without_pictures(text: str) -> str:
     pictures = text.count("![")
     if not pictures or _ABOUT_PICTURES * text.count("](") < pictures:
         return text
+    targets = Counter(_TARGET.findall(text))
 
     def linked(found: re.Match[str]) -> str:
         alt, picture, page, blanks = found.groups()
         if page == picture:
             return f"![{alt}]({picture}){blanks}"
         # The link beside it says what the page is about.
-        return "" if text.count(f"]({page})") > 1 else f"[{alt or 'picture'}]({page}){blanks}"
+        return "" if targets[page] > 1 else f"[{alt or 'picture'}]({page}){blanks}"
 
     return _SHOWN_PICTURE.sub(
         lambda found: found[1] and f"[image: {found[1]}]", _BARE_PICTURES.sub("", _LINKED_PICTURE.sub(linked, text))
