@@ -185,3 +185,22 @@ async def test_what_a_tool_notes_goes_with_its_pictures(framework: str) -> None:
         async with SdkClient(other) as sdk:
             done = (await sdk.call_tool("look", {})).model_dump(by_alias=True)
     assert "the picture is an hour old" in str(done["_meta"])
+
+
+async def test_a_tool_called_through_mcp_inside_another_tool_answers_that_request_with_its_own_words() -> None:
+    shaper = Shaper({}, watch=False)
+
+    @shape(shaper=shaper)
+    def find(name: str) -> dict[str, Any]:
+        raise LookupError(f"no such file: {name}")
+
+    server = FastMCP("inner", middleware=[ShapingMiddleware({}, expand=False)])
+    server.tool(find)
+
+    @shape(shaper=shaper)
+    async def ask() -> dict[str, Any]:
+        async with Client(server) as client:
+            answer = await client.call_tool("find", {"name": "x"}, raise_on_error=False)
+        return {"failed": answer.is_error, "said": answer.content[0].text}
+
+    assert await ask() == {"data": {"failed": True, "said": "NOT_FOUND: no such file: x"}}
