@@ -134,7 +134,7 @@ def stats(
     with open_ledger(ledger) as database:
         path, shown = str(database.path), list[str]()
         while True:
-            sums = database.sums(since=start, shift=time.localtime().tm_gmtoff)
+            sums = database.sums(since=start, shift=time.localtime().tm_gmtoff, by=by)
             lines = list(_lines(sums, by, path, database.dropped(since=start), price))
             if not watch:
                 groups = [{by: name, **_members(total, price)} for name, total in group(sums, by).items()]

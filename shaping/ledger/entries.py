@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from dataclasses import astuple, dataclass, field, fields
 from datetime import datetime
+from operator import add, attrgetter
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
@@ -118,7 +119,7 @@ class Totals:
         return self.saved / self.before if self.before else 0.0
 
     def __add__(self, other: Totals) -> Totals:
-        return Totals(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+        return Totals(*map(add, _SUMMED(self), _SUMMED(other)))
 
     def __str__(self) -> str:
         asked = f"; {counted(self.expansions, 'expansion')}" if self.expansions else ""
@@ -129,6 +130,9 @@ class Totals:
             cost = f"cost {-self.saved:,} tokens more than the {self.before:,} without shaping"
             return f"{cost}, net in {calls}{asked}{own if self.added else ''}"
         return f"saved {self.saved:,} of {self.before:,} tokens net in {calls}{asked}"
+
+
+_SUMMED: Final = attrgetter(*(field.name for field in fields(Totals)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +185,7 @@ _NEWEST: Final = (
     "ORDER BY time DESC, rowid DESC LIMIT ?"
 )
 _SUMS: Final = (
-    "SELECT CAST((time + ?) / ? AS INTEGER), min(time), server, tool, client, profile, session, kind, tokenizer, "
+    "SELECT CAST((time + ?) / ? AS INTEGER), min(time), server, tool, client, {profile}, {session}, kind, tokenizer, "
     "sum(kind = 'call'), sum(kind IN ('expand', 'query')), sum(before), sum(after), sum(added), sum(milliseconds), "
     "sum(error_bound * (before + after)) FROM calls WHERE time >= ? GROUP BY 1, 3, 4, 5, 6, 7, 8, 9 ORDER BY 1"
 )
@@ -231,9 +235,15 @@ class LedgerDatabase:
         rows = self._read("SELECT min(time), max(time) FROM calls WHERE time >= ?", (since,))
         return None if not rows or rows[0][0] is None else (float(rows[0][0]), float(rows[0][1]))
 
-    def sums(self, *, since: float = 0.0, seconds: float = 86_400, shift: float = 0.0) -> list[LedgerSum]:
-        """Add up the entries by all that they name and by stretches of so many seconds."""
-        rows = self._read(_SUMS, (shift, seconds, since))
+    def sums(
+        self, *, since: float = 0.0, seconds: float = 86_400, shift: float = 0.0, by: str = "tool"
+    ) -> list[LedgerSum]:
+        """Add up the entries by server, tool, client, kind and stretches of so many seconds.
+
+        Profiles and sessions are told apart where they are asked for: there may be as many as calls.
+        """
+        sql = _SUMS.format(**{name: name if by == name else "''" for name in ("profile", "session")})
+        rows = self._read(sql, (shift, seconds, since))
         return [LedgerSum(*(*row[:_NAMED], Totals(*row[_NAMED:]))) for row in rows]
 
     def version(self) -> int:
