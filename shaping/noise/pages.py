@@ -18,9 +18,8 @@ _SHOWN_PICTURE = re.compile(_PICTURE)
 _BARE_PICTURES = re.compile(r"^[ \t]*(?:[-*+] +)?(?:!\[\]\([^()\s]{1,1000}\)[ \t]*)+\n", re.MULTILINE)
 _DEAD = re.compile(rf"\[([^\[\]]{{0,200}})\]\((?:{SHARING})[^()\s]{{0,2000}}(?:\([^()]{{0,200}}\)[^()\s]{{0,200}})?\)")
 _IN_PAGE = re.compile(r"\[([^\[\]]{0,200}|\[[^\[\]]{0,200}\])\]\(#[^()\s]{0,500}\)")
-_EDIT = re.compile(
-    r"\[?\[[^\[\]]{0,100}\]\((?=\S{0,500}?(?:[?&]action=edit|/edit/|/issues/new\?|[?&]filename=))[^()\s]{0,2000}\)\]?"
-)
+_SHORT_LINK = re.compile(r"\[?\[[^\[\]]{0,100}\]\(([^()\s]{0,2000})\)\]?")
+_EDIT = re.compile(r"[?&]action=edit|/edit/|/issues/new\?|[?&]filename=")
 _LINK = re.compile(
     r"\[(?>[^\[\]]{0,500}+(?:\[[^\[\]]{0,500}+\][^\[\]]{0,500}+)?+)\]\([^()\s]{0,2000}+(?:\([^()]{0,200}+\)[^()\s]{0,200}+)?+\)"
 )
@@ -28,10 +27,8 @@ _NAMED_LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\([^()\s]{8,1000}\)")
 _HEADING = re.compile(r"^# \S", re.MULTILINE)
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d+\.)?\s*(?:[-*+•]\s*)?")
 _MANY_LINKS, _LINK_LINES = 12, 5  # links of a page, and lines of nothing but links in a row
-_SENTENCE, _PROSE = (
-    60,
-    1500,
-)  # characters of a line, and of all such lines, without which links are what a page is about
+# Characters of a line, and of all such lines, without which links are what a page is about.
+_SENTENCE, _PROSE = 60, 1500
 _ABOUT_PICTURES = 0.6  # of the links of a page are pictures, from which they are what it is about
 _LARGE = 2000  # characters of HTML; a shorter piece of it may be what was asked for
 _EDGES = 0.25, 0.6  # of a page: navigation stands before the one or after the other
@@ -88,7 +85,8 @@ def _without_pictures(text: str) -> str:
 
 def _without_targets(text: str) -> str:
     """Return a page whose links only say what they show where they lead into it or come again."""
-    text = _EDIT.sub("", _IN_PAGE.sub(r"\1", text))
+    text = _IN_PAGE.sub(r"\1", text)
+    text = _SHORT_LINK.sub(lambda found: "" if _EDIT.search(found[1]) else found[0], text)
     seen: set[str] = set()
 
     def shown(found: re.Match[str]) -> str:
