@@ -175,7 +175,7 @@ def run_command(
     finished = Finished(invocation, ended, stdout, stderr)
     raw = stdout.text() + stderr.text()
     if not shaped:
-        return CommandResponse(lambda: make_response(source, plan, finished).envelope, ended.reported, "", raw=raw)
+        return CommandResponse(lambda: make_response(source, plan, finished).envelope, ended.exit_code, "", raw=raw)
     return replace(make_response(source, plan, finished), raw=raw)
 
 
@@ -208,7 +208,7 @@ def _plain_text(source: Shaper | CommandSource, plan: Plan, cleaned: CleanedOutp
     finished, ended = cleaned.finished, cleaned.finished.ended
     rules_apply = plan.fields is not None or plan.private is not None or plan.drop_lines or plan.debug
     asks_etag = finished.invocation.etag is not None or "etag" in plan.envelope
-    coded = ended.timed_out or ended.exit_code in plan.exit_codes
+    coded = ended.timed_out or ended.child_exit_code in plan.exit_codes
     unusual = plan.dialect != "none" or not plan.enabled or source.mode == "off" or bool(source.warnings)
     whole = finished.stdout.whole and finished.stderr.whole
     if rules_apply or asks_etag or coded or unusual or not whole:

@@ -51,7 +51,7 @@ class Ending:
         self, finished: Finished, plan: Plan, parsed: Parsed | None, said: Sequence[str], loaded: LoadedConfig
     ) -> None:
         self._finished, self._plan = finished, plan
-        self.own = _own_envelope(parsed, plan, finished.ended.exit_code)
+        self.own = _own_envelope(parsed, plan, finished.ended.child_exit_code)
         self.parsed = Parsed(self.own.data, "json") if self.own else parsed
         # A damaged envelope is data, and its program still speaks the contract.
         contract = self.own is not None or (
@@ -69,7 +69,7 @@ class Ending:
             return " ".join(filter(None, (f"{error.code}: {error.message}", error.hint)))
         if ended.timed_out:
             return error.message
-        return f"{ended}: {error.code}" if ended.exit_code in self._plan.exit_codes else str(ended)
+        return f"{ended}: {error.code}" if ended.child_exit_code in self._plan.exit_codes else str(ended)
 
     def own_facts(self) -> Iterator[str]:
         """List what the program's own envelope says about its data."""
@@ -104,14 +104,14 @@ class Ending:
             data = {"stdout": data} if isinstance(data, str) else data
             error, extensions = error.model_copy(update=update), {}
         ended = self._finished.ended
-        extensions = {"exit_code": ended.reported, "signal": ended.signal, **extensions}
+        extensions = {"exit_code": ended.exit_code, "signal": ended.signal, **extensions}
         extensions = {name: value for name, value in extensions.items() if value is not None}
         extensions |= meta.get("extensions", {})
         # A program that reports an error in its envelope has failed, whatever number it exits with.
-        failed = error is not None and ended.reported == 0
+        failed = error is not None and ended.exit_code == 0
         return envelopes.command_envelope(
             data,
-            exit_code=envelopes.exit_code_for(error) if failed else ended.reported,
+            exit_code=envelopes.exit_code_for(error) if failed else ended.exit_code,
             argv=[scrub(word) for word in self._finished.invocation.argv],
             signal=ended.signal,
             error=error,
@@ -181,15 +181,17 @@ def error_of(
         )
     if own is not None and own.error is not None:
         return own.error
-    if ended.exit_code == 0:
+    if ended.child_exit_code == 0:
         return None
-    mapped = plan.exit_codes.get(ended.exit_code)
+    mapped = plan.exit_codes.get(ended.child_exit_code)
     if mapped is not None:
         return errors.make_error(mapped, _message(ended, tool, said), foreign=True)
     if exit_table is not None:
-        return errors.make_error(errors.code_for_exit(ended.exit_code, table=exit_table), _message(ended, tool, said))
+        return errors.make_error(
+            errors.code_for_exit(ended.child_exit_code, table=exit_table), _message(ended, tool, said)
+        )
     detail = errors.make_error(
-        errors.code_for_exit(ended.exit_code, ended.signal, foreign=True),
+        errors.code_for_exit(ended.child_exit_code, ended.signal, foreign=True),
         _message(ended, tool, said),
         hint="See what it printed; its exit codes are its own.",
     )
@@ -243,7 +245,7 @@ def _for_shell(line: str) -> str:
 
 
 def _message(ended: ProcessExit, tool: str, said: Sequence[str]) -> str:
-    how = f"was ended by {ended.signal}" if ended.signal else f"exited with {ended.exit_code}"
+    how = f"was ended by {ended.signal}" if ended.signal else f"exited with {ended.child_exit_code}"
     told = (
         _exception_line(said)
         or next((line for line in said if is_error_line(line)), None)

@@ -45,19 +45,19 @@ class Sink(Protocol):
 class ProcessExit:
     """How a program ended."""
 
-    exit_code: int  # 128 and the signal's number where one ended it, as a shell reports it
+    child_exit_code: int  # 128 and the signal's number where one ended it, as a shell reports it
     signal: str | None = None
     timed_out: bool = False
     left_open: bool = False  # something it started still holds its outputs
     duration_ms: float = 0.0
 
     @property
-    def reported(self) -> int:
-        """The exit code that we report: one of our own where it did not end in time."""
-        return TIMED_OUT if self.timed_out else self.exit_code
+    def exit_code(self) -> int:
+        """The exit code to exit with: the child's, or one of our own where it did not end in time."""
+        return TIMED_OUT if self.timed_out else self.child_exit_code
 
     def __str__(self) -> str:
-        return f"ended by {self.signal}" if self.signal else f"exit code {self.exit_code}"
+        return f"ended by {self.signal}" if self.signal else f"exit code {self.child_exit_code}"
 
 
 def run_process(start: Invocation, stdout: Sink, stderr: Sink, *, stop: threading.Event | None = None) -> ProcessExit:

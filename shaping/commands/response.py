@@ -284,7 +284,7 @@ class _Response:
         return (fields.include, fields.exclude, fields.rename) != (private.include, private.exclude, private.rename)
 
     def _wire(self, envelope: Envelope[Any]) -> CommandResponse:
-        return in_dialect(envelope, self._plan, self._finished.ended.reported)
+        return in_dialect(envelope, self._plan, self._finished.ended.exit_code)
 
     def _printed(
         self,
@@ -300,7 +300,7 @@ class _Response:
         """Write a response as plain text, with one line of facts where there is something to say."""
         facts = [*self._facts([*self._warnings(), *warnings], etag, same=same), *more]
         failure = f"({facts[0]})\n" if self._error is not None else ""
-        return CommandResponse(envelope, self._finished.ended.reported, out, with_facts(err, facts), failure=failure)
+        return CommandResponse(envelope, self._finished.ended.exit_code, out, with_facts(err, facts), failure=failure)
 
     def _facts(self, warnings: Sequence[Warned], etag: str | None, *, same: bool) -> Iterator[str]:
         """List the failure, redactions, warnings, and what the program's own envelope says about its data."""

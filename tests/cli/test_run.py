@@ -107,6 +107,12 @@ def test_a_timeout_exits_124_and_a_missing_program_127() -> None:
     assert (code, told["error"]["code"], told["error"]["similar"][0]) == (127, "NOT_FOUND", "echo")
 
 
+@pytest.mark.parametrize("private", [[], ["secret"]], ids=["passed on", "searched for private fields"])
+def test_a_timeout_exits_124_where_the_config_leaves_the_output_alone(home: Path, private: list[str]) -> None:
+    (home / "c.json").write_text(json.dumps({"global": {"enabled": False, "private": private}}))
+    assert shaping("run", "--config", "c.json", "--timeout", "0.3", "--", "sleep", "60").returncode == 124
+
+
 @pytest.mark.parametrize(
     "words", [["--nonsense", "--", "true"], ["--timeout", "x", "--", "true"], ["--profile", "nope", "--", "true"],
               ["--dialect", "nope", "--", "true"], ["--config", "nowhere.json", "--", "true"],

@@ -73,7 +73,7 @@ def timed_out(script: str) -> tuple[ProcessExit, bytes]:
 
 def test_a_timeout_ends_the_whole_group() -> None:
     ended, stdout = timed_out("sleep 600 & echo $!; wait")
-    assert (ended.timed_out, ended.exit_code) == (True, 143)
+    assert (ended.timed_out, ended.child_exit_code, ended.exit_code) == (True, 143, 124)
     assert not _lives(int(stdout))
 
 
