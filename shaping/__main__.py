@@ -6,11 +6,15 @@ import gc
 import io
 import os
 import sys
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-_VALUES = ("--config", "--profile", "--start-timeout", "--name")
-_FLAGS = {"--expand": True, "--no-expand": False}
-_RUN_VALUES = ("--config", "--profile", "--tool", "--max-tokens")
+if TYPE_CHECKING:
+    from shaping.commands import CommandOptions
+
+# Options of cli/proxy.py and cli/run.py that are read here too; tests/cli/test_main.py compares them.
+PROXY_VALUES = ("--config", "--profile", "--start-timeout", "--name")
+PROXY_FLAGS = {"--expand": True, "--no-expand": False}
+RUN_VALUES = ("--config", "--profile", "--tool", "--max-tokens")
 
 
 def main() -> None:
@@ -19,7 +23,7 @@ def main() -> None:
         # A character that the terminal's encoding lacks is written as `\\u2192`, as Python does on stderr.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        _run_words()
+        _dispatch()
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
@@ -38,21 +42,21 @@ def _exit_quietly() -> NoReturn:
     sys.exit(0)
 
 
-def _run_words() -> None:
+def _dispatch() -> None:
     words = sys.argv[1:] if hasattr(os, "killpg") else []  # the command line says that these two are not for Windows
-    proxy_options = plain_proxy(words)
-    if proxy_options is not None:
-        _proxy(*proxy_options)  # does not return
-    run_options = plain_run(words)
-    if run_options is not None:
-        _run(*run_options)  # does not return
+    fast_proxy = read_fast_proxy(words)
+    if fast_proxy is not None:
+        _proxy(*fast_proxy)  # does not return
+    fast_run = read_fast_run(words)
+    if fast_run is not None:
+        _run(*fast_run)  # does not return
     from shaping.cli.app import main as run  # noqa: PLC0415 (the proxy does without it: costs 100 ms)
 
     run()
 
 
-def plain_proxy(words: list[str]) -> tuple[dict[str, str], bool, list[str]] | None:
-    """Read the options of a proxy for one command; None for every other command line, and for one with a mistake."""
+def read_fast_proxy(words: list[str]) -> tuple[dict[str, str], bool, list[str]] | None:
+    """Read the options of a proxy for one command; None leaves the words to Typer, as every mistake in them."""
     if words[:1] != ["proxy"] or "--" not in words:
         return None
     options, command = words[1 : words.index("--")], words[words.index("--") + 1 :]
@@ -60,22 +64,22 @@ def plain_proxy(words: list[str]) -> tuple[dict[str, str], bool, list[str]] | No
     expand = True
     while options:
         option = options.pop(0)
-        if option in _FLAGS:
-            expand = _FLAGS[option]
-        elif option in _VALUES and options and not options[0].startswith("-"):
+        if option in PROXY_FLAGS:
+            expand = PROXY_FLAGS[option]
+        elif option in PROXY_VALUES and options and not options[0].startswith("-"):
             values[option] = options.pop(0)
         else:
             return None
     return (values, expand, command) if command and _is_usable(values) else None
 
 
-def plain_run(words: list[str]) -> tuple[dict[str, str], list[str]] | None:
-    """Read the options of a run whose output a program reads; None where anything is unusual, or somebody watches."""
+def read_fast_run(words: list[str]) -> tuple[dict[str, str], list[str]] | None:
+    """Read the options of a run that nobody watches; None leaves the words to Typer, as every mistake in them."""
     if words[:1] != ["run"] or sys.stderr.isatty():
         return None
     values: dict[str, str] = {}
     rest = words[1:]
-    while len(rest) > 1 and rest[0] in _RUN_VALUES and not rest[1].startswith("-"):
+    while len(rest) > 1 and rest[0] in RUN_VALUES and not rest[1].startswith("-"):
         values[rest[0]] = rest[1]
         rest = rest[2:]
     command = rest[1:] if rest[:1] == ["--"] else rest
@@ -87,13 +91,17 @@ def plain_run(words: list[str]) -> tuple[dict[str, str], list[str]] | None:
 def _run(values: dict[str, str], command: list[str]) -> NoReturn:
     # Nothing that is imported is garbage, and looking for some takes an eighth of the time.
     gc.disable()
-    said: Any = {"tool": values.get("--tool"), "profile": values.get("--profile"), "env": dict(os.environ)}
+    options: CommandOptions = {
+        "tool": values.get("--tool"),
+        "profile": values.get("--profile"),
+        "max_tokens": int(values["--max-tokens"]) if "--max-tokens" in values else None,
+        "env": dict(os.environ),
+    }
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"  # to look for plugins takes 20 ms; the command does not get it
     from shaping.commands.program import run_program  # noqa: PLC0415 (loaded for this command alone)
 
-    said["max_tokens"] = int(values["--max-tokens"]) if "--max-tokens" in values else None
     try:
-        code = run_program(command, values.get("--config"), said)
+        code = run_program(command, values.get("--config"), options)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)  # the store and the ledger are closed; to free what was imported takes 30 ms
