@@ -163,7 +163,7 @@ def run_command(
 
     `copies` get its two outputs as they come.
     """
-    stdout, stderr = output(source, plan), output(source, plan)
+    stdout, stderr = new_capture(source, plan), new_capture(source, plan)
     sinks: tuple[Sink, Sink] = stdout, stderr
     if copies is not None:
         sinks = _Tee(stdout, copies[0]), _Tee(stderr, copies[1])
@@ -241,7 +241,7 @@ class _Tee:
         self._copy.flush()
 
 
-def output(source: Shaper | CommandSource, plan: Plan) -> Capture:
+def new_capture(source: Shaper | CommandSource, plan: Plan) -> Capture:
     """Return a capture for one output, which spills to the store unless paths are private."""
     writer = None if plan.private is not None else lambda: responses().PartWriter(shaper_of(source), plan.redact)
     return Capture(writer, Rules.of(plan).important)

@@ -18,7 +18,7 @@ from shaping.commands import (
     CommandOptions,
     CommandSource,
     invocation_of,
-    output,
+    new_capture,
     plan_for,
     responses,
     run_command,
@@ -254,7 +254,7 @@ def stream_command(
 ) -> CommandResponse:
     """Run a command, emit each line of its output shaped as JSON, and return how it ended."""
     shaper = shaper_of(source)
-    stdout, stderr = output(source, plan), output(source, plan)
+    stdout, stderr = new_capture(source, plan), new_capture(source, plan)
     lines = LineShaper(shaper, replace(plan, dialect="none"), emit, stdout)
     try:
         ended = run_process(invocation, lines, stderr)

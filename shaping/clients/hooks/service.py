@@ -18,7 +18,7 @@ import orjson
 
 from shaping.cleaning import WITHHELD, without_private_and_secrets
 from shaping.clients.hooks.results import HookedResult, read_hook_result
-from shaping.commands import make_response, output, plan_for
+from shaping.commands import make_response, new_capture, plan_for
 from shaping.commands.output import Finished, Invocation
 from shaping.commands.process import ProcessExit
 from shaping.ledger import record_text
@@ -260,7 +260,7 @@ class HookService:
 
 def _shaped(shaper: Shaper, plan: Plan, argv: tuple[str, ...], text: str) -> str:
     """Shape a text as `shaping run` would have printed it."""
-    stdout, stderr = output(shaper, plan), output(shaper, plan)
+    stdout, stderr = new_capture(shaper, plan), new_capture(shaper, plan)
     stdout.take(text.encode())
     response = make_response(shaper, plan, Finished(Invocation(argv), ProcessExit(0), stdout, stderr))
     return response.stdout + response.stderr
