@@ -38,8 +38,8 @@ class Shaper(PlanChooser):
     `config` is a path, a mapping, or nothing: then `response_config.json` is looked for as the command line does, and
     an edit of the file takes effect with the next call. `tier` is the caller's, for rules that go by it;
     `tool_version`, `capabilities` and `session_id` go into the envelope. With `expandable` an answer that leaves
-    something out names a ref by which `expand` returns it. `Shaper().shape(value, tool="search").text` is what a model
-    should read.
+    something out names a ref by which `expand` returns it; `names_itself` is for a server whose name no user chose.
+    `Shaper().shape(value, tool="search").text` is what a model should read.
     """
 
     def __init__(
@@ -55,9 +55,10 @@ class Shaper(PlanChooser):
         recorder: Callable[[Shaped], None] | None = None,
         watch: bool = True,
         environ: Mapping[str, str] | None = None,
+        names_itself: bool = False,
     ) -> None:
         """Make a shaper; `store` keeps originals in place of the config's, `recorder` is told of each response."""
-        super().__init__(config, tier=tier, watch=watch, environ=environ)
+        super().__init__(config, tier=tier, watch=watch, environ=environ, names_itself=names_itself)
         self.facts = Facts(tier, tool_version, tuple(capabilities), session_id, expandable)
         self._recorder = recorder
         self._keeper = None if store is None else Keeper(store)
@@ -73,7 +74,7 @@ class Shaper(PlanChooser):
         surface: Surface = "python",
         profile: str | None = None,
         default_profile: str | None = None,
-        request: Overrides | None = None,
+        overrides: Overrides | None = None,
         error: ErrorDetail | None = None,
         request_id: str | None = None,
         duration_ms: float | None = None,
@@ -92,7 +93,7 @@ class Shaper(PlanChooser):
         budget or an encoding for some calls are a block's: `with shaping.using(max_tokens=300): …`.
         """
         plan, wrong = self.choose(
-            tool, surface=surface, profile=profile, request=request, default_profile=default_profile
+            tool, surface=surface, profile=profile, overrides=overrides, default_profile=default_profile
         )
         call = CallContext(
             error=error,

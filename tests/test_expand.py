@@ -375,7 +375,7 @@ def test_what_is_stored_is_already_redacted_and_without_private_paths() -> None:
     shaper = Shaper({"tool_overrides": {"t": {"private": ["hidden"]}}}, expandable=True)
     keeper = shaper._keeper = Keeper(MemoryStore(ROOM))
     value = {"items": [{"token": TOKEN, "n": n} for n in range(300)], "hidden": "private words", TOKEN: 1}
-    shaped = shaper.shape(value, tool="t", request=Overrides(max_tokens=200))
+    shaped = shaper.shape(value, tool="t", overrides=Overrides(max_tokens=200))
     assert shaped.ref is not None
     keeper.flush()
     stored = keeper.store.get(shaped.ref)
@@ -406,7 +406,7 @@ def test_an_answer_goes_out_with_a_warning_where_nothing_can_be_kept() -> None:
     shaper = Shaper({}, expandable=True)
     shaper._keeper = Keeper(MemoryStore(ROOM), waiting=0)
     shaped = shaper.shape(
-        [{"n": n, "text": "words " * 9} for n in range(300)], tool="t", request=Overrides(max_tokens=200)
+        [{"n": n, "text": "words " * 9} for n in range(300)], tool="t", overrides=Overrides(max_tokens=200)
     )
     assert shaped.ref is None
     assert [warning.code for warning in shaped.warnings] == ["NOT_KEPT"]
@@ -444,8 +444,8 @@ ISSUES_LIKE: list[dict[str, Any]] = [
 @pytest.mark.parametrize("profile", ["minimal", "standard"])
 def test_the_next_page_of_a_cut_list_has_the_plan_of_the_first(dialect: Any, profile: str) -> None:
     shaper = Shaper({}, expandable=True)
-    request = Overrides(max_tokens=900, dialect=dialect)
-    first = shaper.shape({"items": ISSUES_LIKE}, tool="t", profile=profile, request=request)
+    overrides = Overrides(max_tokens=900, dialect=dialect)
+    first = shaper.shape({"items": ISSUES_LIKE}, tool="t", profile=profile, overrides=overrides)
     shown, items, cursor = len(first.data["items"]), list(first.data["items"]), first.cursor
     while cursor is not None:
         page = shaper.expand(first.ref or "", cursor=cursor, max_tokens=900)
@@ -459,8 +459,8 @@ def test_the_next_page_of_a_cut_list_has_the_plan_of_the_first(dialect: Any, pro
 
 def test_the_next_page_has_the_fields_and_names_that_the_call_asked_for() -> None:
     shaper = Shaper({"tool_overrides": {"t": {"rename": {"items[].title": "name"}}}}, expandable=True)
-    request = Overrides(max_tokens=300, fields=("items[].id", "items[].title"))
-    first = shaper.shape({"items": ISSUES_LIKE}, tool="t", request=request)
+    overrides = Overrides(max_tokens=300, fields=("items[].id", "items[].title"))
+    first = shaper.shape({"items": ISSUES_LIKE}, tool="t", overrides=overrides)
     page = shaper.expand(first.ref or "", cursor=first.cursor)
     start = len(first.data["items"])
     assert page.data[0] == {"id": start, "name": f"Issue number {start} about something"}
@@ -471,7 +471,7 @@ def test_a_private_path_that_is_new_holds_for_the_next_page_too(tmp_path: Path) 
     file = tmp_path / "response_config.json"
     file.write_text("{}")
     shaper = Shaper(file, expandable=True, watch=False)
-    first = shaper.shape({"items": ISSUES_LIKE}, tool="t", request=Overrides(max_tokens=300))
+    first = shaper.shape({"items": ISSUES_LIKE}, tool="t", overrides=Overrides(max_tokens=300))
     file.write_text('{"tool_overrides": {"t": {"private": ["items[].title"]}}}')
     shaper._live.reload()
     assert "about something" not in shaper.expand(first.ref or "", cursor=first.cursor).text
@@ -480,7 +480,7 @@ def test_a_private_path_that_is_new_holds_for_the_next_page_too(tmp_path: Path) 
 
 def test_a_cut_text_goes_on_where_it_was_cut() -> None:
     shaper, log = Shaper({}, expandable=True), "".join(f"line {n} of a log\n" for n in range(4000))
-    first = shaper.shape({"log": log}, tool="t", request=Overrides(max_tokens=400))
+    first = shaper.shape({"log": log}, tool="t", overrides=Overrides(max_tokens=400))
     head = first.data["log"].partition("…")[0]
     page = shaper.expand(first.ref or "", cursor=first.cursor)
     assert log.startswith(head + page.data)
@@ -503,14 +503,14 @@ def test_a_cut_text_goes_on_where_it_was_cut() -> None:
 def test_a_text_takes_ranges_of_characters_and_of_lines(path: str, found: str) -> None:
     shaper = Shaper({}, expandable=True)
     log = "line one\nline two\nline three\nline four"
-    ref = shaper.shape({"log": log, "n": [1, 2]}, tool="t", request=Overrides(max_items=1)).ref
+    ref = shaper.shape({"log": log, "n": [1, 2]}, tool="t", overrides=Overrides(max_items=1)).ref
     assert shaper.expand(ref or "", path).data == found
     shaper.close()
 
 
 def test_a_range_of_lines_holds_for_a_bare_text() -> None:
     shaper = Shaper({}, expandable=True)
-    ref = shaper.shape("line one\nline two\n" * 9, tool="t", request=Overrides(max_string=60)).ref
+    ref = shaper.shape("line one\nline two\n" * 9, tool="t", overrides=Overrides(max_string=60)).ref
     assert shaper.expand(ref or "", "[L2:L2]").data == "line two\n"
     shaper.close()
 
@@ -521,7 +521,7 @@ def test_that_a_config_is_not_in_use_is_said_whatever_the_budget(
     (tmp_path / ".git").mkdir()
     (tmp_path / "response_config.json").write_text('{"globl": {}}')
     monkeypatch.chdir(tmp_path)
-    request = Overrides(max_tokens=60, dialect="invariant")
-    shaped = Shaper(watch=False).shape([{"id": n, "name": f"row {n}"} for n in range(300)], request=request)
+    overrides = Overrides(max_tokens=60, dialect="invariant")
+    shaped = Shaper(watch=False).shape([{"id": n, "name": f"row {n}"} for n in range(300)], overrides=overrides)
     said = "response_config.json is wrong at $.globl and is not in use as written; `shaping check` says why"
     assert [warned.message for warned in shaped.warnings] == [said]

@@ -110,8 +110,8 @@ class Promises(RuleBasedStateMachine):
         owner=st.sampled_from([None, "one", "two"]),
     )
     def shape(self, value: Any, profile: str | None, budget: int | None, owner: str | None) -> Any:
-        request = None if budget is None else Overrides(max_tokens=budget)
-        shaped = self.shaper.shape(value, tool="search", profile=profile, request=request, owner=owner)
+        overrides = None if budget is None else Overrides(max_tokens=budget)
+        shaped = self.shaper.shape(value, tool="search", profile=profile, overrides=overrides, owner=owner)
         self.no_secret_in(shaped.text, shaped.value, shaped.warnings, shaped.omissions)
         assert tokens.exact(shaped.text) <= (budget or 20_000)
         original = redact(self.public(value))[0]

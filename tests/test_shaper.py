@@ -399,7 +399,7 @@ def test_a_log_that_is_cut_keeps_its_errors_and_says_of_which_levels_lines_are_m
         for n, level in enumerate(levels)
     ]
     shaped = Shaper(expandable=True).shape(
-        "\n".join(lines), tool="logs", profile=profile, request=Overrides(max_tokens=2_000, dialect="none")
+        "\n".join(lines), tool="logs", profile=profile, overrides=Overrides(max_tokens=2_000, dialect="none")
     )
     assert shaped.truncated
     assert all(f"request {n}" in shaped.text or f" {n}" in shaped.text for n in range(333, 2_000, 400))

@@ -134,8 +134,8 @@ class CommandCall:
         except ToolError as problem:
             return self._failed(problem)
         # Paths start at the top of the answer, so they apply only to pages of its top level.
-        request = Overrides(fields=None if path else self._fields, dialect="invariant")
-        plan = self._shaper.plan(self._tool, surface="command", profile=self._options.profile, request=request)
+        overrides = Overrides(fields=None if path else self._fields, dialect="invariant")
+        plan = self._shaper.plan(self._tool, surface="command", profile=self._options.profile, overrides=overrides)
         # A page has its size already: a second cut would replace the page's cursor by its own.
         plan = replace(plan, max_tokens=None, max_items=None, max_string=None)
         shaped = self._shaper.shape_by(
@@ -158,7 +158,7 @@ class CommandCall:
             tool=self._tool,
             surface="command",
             profile=self._options.profile,
-            request=Overrides(fields=self._fields, max_items=self._options.limit, dialect="invariant"),
+            overrides=Overrides(fields=self._fields, max_items=self._options.limit, dialect="invariant"),
             warnings=warnings,
             as_json=True,
             if_none_match=self._options.etag,

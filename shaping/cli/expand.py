@@ -134,8 +134,8 @@ def query(
 
 
 def _ask_file(shaper: Shaper, file: str, sql: str, max_tokens: int | None) -> Shaped:
-    request = Overrides(dialect="none", max_tokens=max_tokens)
-    plan = shaper.plan("query", surface="command", request=request)
+    overrides = Overrides(dialect="none", max_tokens=max_tokens)
+    plan = shaper.plan("query", surface="command", overrides=overrides)
     data = fail_safe(_read(file), plan)  # what is private cannot be asked for by another name either
     return present_rows(Database(data).query(sql), plan, shaper.shape_by)
 

@@ -111,8 +111,8 @@ def proxy(
         raise stopped("--ui is for --http; for a proxy over pipes, run `shaping ui` in another terminal")
     token = _bearer_token(bearer, piped=piped)
     paths = [None if path is None else str(path) for path in (config, record)]
-    named = name is not None or servers is not None
-    options = Options(paths[0], profile, expand=expand, for_user=piped, record=paths[1], named=named)
+    unnamed = name is None and servers is None
+    options = Options(paths[0], profile, expand=expand, for_user=piped, record=paths[1], names_itself=unnamed)
     upstream = combined_server(found)
     rules = {"allowed_hosts": allow_host or (), "allowed_origins": allow_origin or (), "bearer": token}
     try:
@@ -232,7 +232,7 @@ def url_server(
     """Make the upstream server that is reached by HTTP; an address that ends in `/sse` means the older transport."""
     from shaping.proxy.remote import bare_address, remote_transport  # noqa: PLC0415 (an extra)
 
-    own_name = name or bare_address(url)
+    label = name or bare_address(url)
     unfilled = next(filter(None, map(_UNFILLED.search, [url, *(headers or {}).values()])), None)
     auth, patience = None, START_SECONDS
     if oauth:
@@ -243,10 +243,10 @@ def url_server(
 
     def connect() -> UpstreamTransport:
         if unfilled is not None:
-            raise _unfilled_error(own_name, unfilled)
-        return remote_transport(url, name=own_name, kind=transport, headers=headers, auth=auth)
+            raise _unfilled_error(label, unfilled)
+        return remote_transport(url, name=label, kind=transport, headers=headers, auth=auth)
 
-    return lambda _: Upstream(own_name, connect, seconds or patience, named=name is not None)
+    return lambda _: Upstream(label, connect, seconds or patience, names_itself=name is None)
 
 
 def listed_servers(

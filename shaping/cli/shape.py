@@ -60,7 +60,7 @@ def shape(
     shaper.keeper("command")  # decides the store: the user's own, where `shaping expand` looks
     kept = tuple(path.strip() for path in fields.split(",")) if fields else None
     # Refuses a profile that there is not, and paths that cannot be read.
-    shaper.loaded_config.plan("", profile=profile, request=Overrides(fields=kept))
+    shaper.loaded_config.plan("", profile=profile, overrides=Overrides(fields=kept))
     raw = read_bytes(file)
     if not is_text(raw):
         raise stopped(f"{_name(file)} holds {len(raw):,} bytes that are not UTF-8 text")

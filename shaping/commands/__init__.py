@@ -108,7 +108,7 @@ def plan_for(source: PlanChooser, argv: Sequence[str], options: CommandOptions, 
     )
     tool = options.get("tool") or tool_name(argv, _named(source, argv))
     asked = None if request == Overrides() else request
-    return source.choose(tool, surface="command", profile=options.get("profile"), request=asked, strict=strict)[0]
+    return source.choose(tool, surface="command", profile=options.get("profile"), overrides=asked, strict=strict)[0]
 
 
 def invocation_of(argv: Sequence[str], options: CommandOptions) -> Invocation:

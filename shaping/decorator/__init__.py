@@ -24,7 +24,7 @@ from shaping.errors import ErrorDetail, from_exception, registry
 from shaping.errors.exceptions import says_less, text_of
 from shaping.present import Presented
 from shaping.redaction import scrub
-from shaping.response import CallContext, Shaped, ShapedDict, ShapedList
+from shaping.response import CallContext, Shaped, ShapedDict, ShapedList, Warned
 from shaping.settings.context import CallNotes
 from shaping.settings.plan import Overrides, Plan
 from shaping.shaper import Shaper
@@ -119,9 +119,9 @@ class DecoratedTool:
             self._shaper = Shaper(self._config)
         return self._shaper
 
-    def plan(self) -> Plan:
-        """Return the choices by which a call made now is shaped."""
-        return self.shaper.plan(self.name, default_profile=self.profile, request=self.pinned)
+    def plan_to_advertise(self) -> Plan:
+        """Return the choices of now, with the dialect that a framework has advertised before."""
+        return self.shaper.plan(self.name, default_profile=self.profile, overrides=self.pinned)
 
     def registered(self, generator: Any) -> None:
         """Note that a framework derives a schema of the answers, with a schema generator of its own.
@@ -131,7 +131,7 @@ class DecoratedTool:
         self.advertises = True
         self.under_mcp_sdk |= type(generator).__module__.startswith("mcp.server.mcpserver")
         if self.pinned is None:
-            self.pinned = Overrides(dialect=self.plan().dialect)
+            self.pinned = Overrides(dialect=self.plan_to_advertise().dialect)
 
     def etag_in(self, argument: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """Return the etag that the caller sends as an argument."""
@@ -181,7 +181,7 @@ class DecoratedCall(CallNotes):
         """Set what the function returned; an iterator is read here, so that its exception is this tool's error."""
         self.result = result
         if hasattr(type(result), "__next__") and self.tool.shaper.mode == "on":
-            self.iterates = self.tool.form == "envelope" and not self.tool.plan().enabled
+            self.iterates = self.tool.form == "envelope" and not self.plan.enabled
             self.result = list(result)
 
     def answer(self) -> Any:
@@ -198,7 +198,7 @@ class DecoratedCall(CallNotes):
         content = as_content(result, self)
         if content is not None:
             return content
-        if tool.form == "envelope" and is_unknown(result, tool) and self.framework not in {"fastmcp", "sdk"}:
+        if tool.form == "envelope" and is_unknown(result, self) and self.framework not in {"fastmcp", "sdk"}:
             return result
         shaped = self.shape(result)
         if shaped.failed:
@@ -212,7 +212,7 @@ class DecoratedCall(CallNotes):
         shaper, tool = self.tool.shaper, self.tool
         if shaper.mode != "on" or is_control_flow(error):
             raise error
-        plan, table = tool.plan(), shaper.loaded_config.config.errors
+        plan, table = self.plan, shaper.loaded_config.config.errors
         if not plan.enabled and fail_safe(str(error), plan) == str(error):
             raise error
         detail = from_exception(error, table=table, debug=plan.debug, state_changing=tool.state_changing)
@@ -222,7 +222,7 @@ class DecoratedCall(CallNotes):
         """Return an error with all words of an exception where it has a part of them: they have an answer's budget."""
         if not says_less(detail, text_of(error)):
             return detail
-        plan = self.tool.plan()
+        plan = self.plan
         # Half of it, because an error has a share of the budget and its words are written as JSON there.
         most = None if plan.max_tokens is None else plan.max_tokens // 2
         words = self.tool.shaper.shape_by(plan.for_error().but(max_tokens=most), str(error))
@@ -237,11 +237,17 @@ class DecoratedCall(CallNotes):
         """What kind of framework is making the call."""
         return calling_framework(self.tool, self.args)
 
+    @functools.cached_property
+    def chosen(self) -> tuple[Plan, tuple[Warned, ...]]:
+        """The choices for the call, and what is wrong with them; an MCP framework gets the dialect it advertised."""
+        tool, pinned = self.tool, self.tool.pinned
+        overrides = pinned if pinned is not None and self.framework in {"fastmcp", "sdk"} else None
+        return tool.shaper.choose(tool.name, default_profile=tool.profile, overrides=overrides)
+
     @property
-    def request(self) -> Overrides | None:
-        """What the call asks for: inside an MCP framework the dialect that it has advertised."""
-        pinned = self.tool.pinned
-        return pinned if pinned is not None and self.framework in {"fastmcp", "sdk"} else None
+    def plan(self) -> Plan:
+        """The choices by which the call is shaped."""
+        return self.chosen[0]
 
     def about(self) -> dict[str, Any]:
         """Return what was noted, how long it took, and the caller's etag."""
@@ -251,12 +257,12 @@ class DecoratedCall(CallNotes):
         return about
 
     def shape(self, value: Any, error: ErrorDetail | None = None, *, as_json: bool = True) -> Shaped:
-        """Shape a value by the tool's choices; what an MCP framework has advertised is kept to."""
-        tool, shaper = self.tool, self.tool.shaper
+        """Shape a value by the call's choices."""
+        shaper = self.tool.shaper
         if self.pieces is not None and shaper.mode == "on":
-            value = self.pieces.clean(value, tool.plan())
-        plan, wrong = shaper.choose(tool.name, default_profile=tool.profile, request=self.request)
-        call = CallContext(error=error, as_json=as_json and tool.form == "envelope", **self.about())
+            value = self.pieces.clean(value, self.plan)
+        plan, wrong = self.chosen
+        call = CallContext(error=error, as_json=as_json and self.tool.form == "envelope", **self.about())
         return shaper.shape_by(plan, value, call._replace(warnings=(*call.warnings, *wrong)) if wrong else call)
 
 

@@ -108,7 +108,7 @@ def annotation_for(tool: DecoratedTool, declared: Any) -> Any:
     if tool.form != "envelope":
         return str if tool.form == "text" else declared
     schema = _schema(tool, declared)
-    if schema.get("type") == "object" or tool.plan().dialect != "none":
+    if schema.get("type") == "object" or tool.plan_to_advertise().dialect != "none":
         return _open_dict(tool, schema)
     return Annotated[Any, _AdvertisedSchema(tool, schema)]
 
@@ -134,7 +134,7 @@ def inlined(schema: Any, definitions: dict[str, Any], inside: tuple[str, ...] = 
 
 
 def _schema(tool: DecoratedTool, declared: Any) -> dict[str, Any]:
-    plan, described = tool.plan(), declared_schema(declared)
+    plan, described = tool.plan_to_advertise(), declared_schema(declared)
     if described.get("type") == "string":
         described = {}  # a string may hold JSON, which is sent as data
     warn_unmatched(plan, described)

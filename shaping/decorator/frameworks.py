@@ -60,12 +60,14 @@ def is_foreign(result: Any) -> bool:
     return "strands" in sys.modules and _is_of_strands(result) and _passes(type(result))
 
 
-def is_unknown(result: Any, tool: DecoratedTool) -> bool:
+def is_unknown(result: Any, decorated_call: DecoratedCall) -> bool:
     """Return whether a result is an object that is no data: whoever called the tool may know it.
 
     Where fields are private it is opened all the same, because nobody can tell what it holds.
     """
-    if is_data(result) or isinstance(result, Shaped) or tool.shaper.mode != "on" or tool.plan().closed:
+    if is_data(result) or isinstance(result, Shaped) or decorated_call.tool.shaper.mode != "on":
+        return False
+    if decorated_call.plan.closed:
         return False
     return _passes(type(result))
 
@@ -136,14 +138,14 @@ def _current_span() -> str | None:
     return "" if scope is None else str(scope.name)
 
 
-def report_error(shaped: Shaped, error: Exception | None, call: DecoratedCall) -> Any:
+def report_error(shaped: Shaped, error: Exception | None, decorated_call: DecoratedCall) -> Any:
     """Raise, or return, what the surrounding framework takes for an error; None where the envelope itself will do."""
     if error is not None and _is_protocol_error(error):
         raise error
-    tool, framework = call.tool, None
-    if not call.nested:
+    tool, framework = decorated_call.tool, None
+    if not decorated_call.nested:
         _log_fault(shaped, error, tool)
-        framework = call.framework
+        framework = decorated_call.framework
         if framework == "fastmcp":
             _raise_in_fastmcp(shaped, error)
         if framework == "sdk" and not tool.yields:
@@ -203,17 +205,18 @@ def mentions_content(annotation: Any) -> bool:
     return _is_kind(annotation) or any(mentions_content(part) for part in get_args(annotation))
 
 
-def as_content(value: Any, call: DecoratedCall) -> Any:
+def as_content(value: Any, decorated_call: DecoratedCall) -> Any:
     """Return content as a result of the framework's own kind, shaped; None where it is data."""
-    if call.nested:
+    if decorated_call.nested:
         return None
-    if "claude_agent_sdk" in sys.modules and call.framework == "claude":
-        return _for_claude(value, call)
-    if "mcp_types" not in sys.modules or not _is_content(value) or call.tool.shaper.mode != "on":
+    if "claude_agent_sdk" in sys.modules and decorated_call.framework == "claude":
+        return _for_claude(value, decorated_call)
+    if "mcp_types" not in sys.modules or not _is_content(value) or decorated_call.tool.shaper.mode != "on":
         return None
-    if call.framework == "fastmcp":
-        return _for_fastmcp(value, call)
-    return _for_sdk(value, call) if call.framework == "sdk" and not call.tool.yields else None
+    if decorated_call.framework == "fastmcp":
+        return _for_fastmcp(value, decorated_call)
+    in_sdk = decorated_call.framework == "sdk" and not decorated_call.tool.yields
+    return _for_sdk(value, decorated_call) if in_sdk else None
 
 
 def _is_kind(kind: Any) -> bool:
@@ -226,36 +229,37 @@ def _is_content(value: Any) -> bool:
     return _is_kind(type(value))
 
 
-def _for_claude(value: Any, call: DecoratedCall) -> dict[str, Any]:
+def _for_claude(value: Any, decorated_call: DecoratedCall) -> dict[str, Any]:
     """Return the dict of which the Claude Agent SDK reads `content`; data stands beside it, for a tool's own code."""
     if _is_content(value):
-        return {"content": _for_sdk(value, call).model_dump(mode="json", by_alias=True, exclude_none=True)["content"]}
+        result = _for_sdk(value, decorated_call).model_dump(mode="json", by_alias=True, exclude_none=True)
+        return {"content": result["content"]}
     if isinstance(value, dict) and isinstance(value.get("content"), list):
         wire = {"content": value["content"], "isError": bool(value.get("is_error"))}
-        return {**value, "content": _shaped(wire, value, call, channels="text")["content"]}
-    shaped = call.shape(value, as_json=False)
+        return {**value, "content": _shaped(wire, value, decorated_call, channels="text")["content"]}
+    shaped = decorated_call.shape(value, as_json=False)
     if shaped.failed:
-        report_error(shaped, None, call)
+        report_error(shaped, None, decorated_call)
     beside = shaped.value if isinstance(shaped.value, dict) and shaped.plan.dialect != "none" else {}
     return {**beside, "content": [{"type": "text", "text": shaped.text}]}
 
 
-def _for_fastmcp(value: Any, call: DecoratedCall) -> Any:
+def _for_fastmcp(value: Any, decorated_call: DecoratedCall) -> Any:
     from fastmcp.tools.base import ToolResult  # noqa: PLC0415 (an extra, loaded by now)
 
     from shaping.mcp.fastmcp import tool_result, wire_result  # noqa: PLC0415 (an extra, loaded by now)
 
     given = value if isinstance(value, ToolResult) else ToolResult(content=value)
-    return tool_result(_shaped(wire_result(given), value, call))
+    return tool_result(_shaped(wire_result(given), value, decorated_call))
 
 
-def _for_sdk(value: Any, call: DecoratedCall) -> Any:
+def _for_sdk(value: Any, decorated_call: DecoratedCall) -> Any:
     from mcp_types import CallToolResult  # noqa: PLC0415 (an extra, loaded by now)
 
     blocks = value if isinstance(value, list | tuple) else [value]
     given = value if isinstance(value, CallToolResult) else CallToolResult(content=[_block(item) for item in blocks])
     wire = given.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return CallToolResult.model_validate(_shaped(wire, value, call))
+    return CallToolResult.model_validate(_shaped(wire, value, decorated_call))
 
 
 def _block(item: Any) -> Any:
@@ -274,15 +278,15 @@ def _block(item: Any) -> Any:
     return TextContent(type="text", text=pydantic_core.to_json(item, fallback=str).decode())
 
 
-def _shaped(wire: dict[str, Any], value: Any, call: DecoratedCall, channels: Channels | None = None) -> dict[str, Any]:
-    tool = call.tool
+def _shaped(
+    wire: dict[str, Any], value: Any, decorated_call: DecoratedCall, channels: Channels | None = None
+) -> dict[str, Any]:
+    tool, context = decorated_call.tool, CallContext(**decorated_call.about())
     shaped = tool.shaper.shape_result(
-        wire, tool=tool.name, channels=channels, default_profile=tool.profile, call=CallContext(**call.about())
+        wire, tool=tool.name, channels=channels, default_profile=tool.profile, call=context
     )
     if tool.advertises:
         # A framework that advertises a schema refuses an answer without structured content.
-        data = tool.shaper.shape(
-            value, tool=tool.name, default_profile=tool.profile, request=call.request, as_json=True
-        )
-        shaped["structuredContent"] = data.value
+        plan, wrong = decorated_call.chosen
+        shaped["structuredContent"] = tool.shaper.shape_by(plan, value, CallContext(as_json=True, warnings=wrong)).value
     return shaped

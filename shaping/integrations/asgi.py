@@ -83,16 +83,16 @@ class ASGIShaping:
         if (value := held.json()) is None:
             await held.release()
             return
-        sent, tool, request = bytes(held.body), _tool(inner), Overrides(dialect="none")
+        sent, tool, overrides = bytes(held.body), _tool(inner), Overrides(dialect="none")
         if is_off or not 200 <= held.start["status"] < 300:
             # The route's answer as it is, but for what must not leave.
-            shaped: Shaped = left_alone(value, self._shaper.plan(tool, request=request), CallContext())
+            shaped: Shaped = left_alone(value, self._shaper.plan(tool, overrides=overrides), CallContext())
             if shaped.value is value or self._shaper.mode != "on":
                 await held.release()
                 return
             as_text, given = False, None
         else:
-            shaped = self._shaper.shape(value, tool=tool, profile=profile, request=request, as_json=not as_text)
+            shaped = self._shaper.shape(value, tool=tool, profile=profile, overrides=overrides, as_json=not as_text)
         answered = await _answer(held, shaped, given=given, as_text=as_text)
         if answered and self._shaper.mode != "off":
             plan = shaped.plan

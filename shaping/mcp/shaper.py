@@ -66,7 +66,7 @@ class ToolCallOptions:
     """What one call asks for itself, by `_meta` or by the `_shape` argument."""
 
     profile: str | None = None
-    request: Overrides | None = None
+    overrides: Overrides | None = None
     if_none_match: str | None = None
     arguments: Mapping[str, Any] | None = None  # what the tool is called with
     trace: Mapping[str, str] | None = None  # the W3C trace context that the client sent, for the span of the call
@@ -243,10 +243,11 @@ class MCPShaper:
             params = {**params, "arguments": given}
         fields = control.get("fields", said.get("shaping/fields"))
         most, profile = (_scalar(control.get(name, said.get(f"shaping/{name}"))) for name in ("max_tokens", "profile"))
-        request = Overrides(fields=_paths(fields), max_tokens=most) if fields is not None or most is not None else None
+        asks = fields is not None or most is not None
+        overrides = Overrides(fields=_paths(fields), max_tokens=most) if asks else None
         return params, ToolCallOptions(
             None if profile is None else str(profile),
-            request,
+            overrides,
             _scalar(said.get("shaping/if_none_match")),
             given,
             {key: str(said[key]) for key in ("traceparent", "tracestate") if key in said} or None,
@@ -358,7 +359,7 @@ class MCPShaper:
             # A client that was told of the tool elsewhere may check the structured content, or hand it to an app.
             entry = entry._replace(whole_structure=self.relay and not entry.forced)
         advertised_plan = None
-        edited = session.loaded_config is not self.shaper.loaded_config and options.request is None
+        edited = session.loaded_config is not self.shaper.loaded_config and options.overrides is None
         if edited and entry.advertised is not None:
             advertised_plan = _as_advertised(plan, self._plan(session.loaded_config, tool, options, server)[0])
             if advertised_plan is not None and not _fits(session, entry, plan):
@@ -381,9 +382,12 @@ class MCPShaper:
     def _plan(
         self, loaded_config: LoadedConfig, tool: str, options: ToolCallOptions, server: str
     ) -> tuple[Plan, tuple[Warned, ...]]:
-        named = self.full_name(tool, server)
         return self.shaper.choose(
-            named, surface="mcp", profile=options.profile, request=options.request, loaded_config=loaded_config
+            self.full_name(tool, server),
+            surface="mcp",
+            profile=options.profile,
+            overrides=options.overrides,
+            loaded_config=loaded_config,
         )
 
 
@@ -402,8 +406,7 @@ def open_mcp_shaper(
 
 def open_proxy_shaper(options: Options, environ: Mapping[str, str]) -> MCPShaper:
     """Make the MCP side of a proxy by a command line's options."""
-    shaper = Shaper(options.config, expandable=options.expand, environ=environ)
-    shaper.names_itself = not options.named
+    shaper = Shaper(options.config, expandable=options.expand, environ=environ, names_itself=options.names_itself)
     # A command's store is a file of the user's, which another connection and `shaping expand` find.
     shaper.keeper("command" if options.for_user else "mcp").open()
     recorder = None

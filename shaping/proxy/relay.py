@@ -182,7 +182,7 @@ class Relay:
         if asked is not None and asked.method == "tools/call":
             mcp_shaper, session = await self._open()
             server = self.upstream.server_of(asked.name)
-            await self._send(_own(request, mcp_shaper.error_result(session, asked.name, detail, server=server)))
+            await self._send(_our_answer(request, mcp_shaper.error_result(session, asked.name, detail, server=server)))
             return
         # In a task of its own: whoever calls may be cancelled with the connection while shaping still loads.
         self._running.start(self._send_failure(error(request.id, INTERNAL_ERROR, told(detail), detail.members())))
@@ -230,7 +230,7 @@ class Relay:
         except UnusableConfigError as problem:
             logger.warning("%s", problem)
             words = {"type": "text", "text": str(problem)}
-            await self._send(_own(message, {"content": [words], "isError": True}))
+            await self._send(_our_answer(message, {"content": [words], "isError": True}))
             return
         self._announce(mcp_shaper, session)
         name = str(message.params.get("name", ""))
@@ -241,7 +241,7 @@ class Relay:
             return
         server = self.upstream.server_of(name)
         if mcp_shaper.is_hidden(session, name, server):
-            await self._send(_own(message, mcp_shaper.unknown_tool(session, name, server)))
+            await self._send(_our_answer(message, mcp_shaper.unknown_tool(session, name, server)))
             return
         params, options = mcp_shaper.take_options(session, message.params)
         if params is not message.params:
@@ -253,7 +253,7 @@ class Relay:
         arguments = message.params.get("arguments")
         given = arguments if isinstance(arguments, dict) else {}
         result = await asyncio.get_running_loop().run_in_executor(None, mcp_shaper.expand, session, given)
-        await self._send(_own(message, result))
+        await self._send(_our_answer(message, result))
 
     async def _send_shaped(self, message: Message, asked: Asked) -> None:
         if self._opened is None or len(message.line) > _LARGE:
@@ -334,7 +334,7 @@ def _is_modern(message: Message) -> bool:
     return PROTOCOL_VERSION in message.meta
 
 
-def _own(request: Message, result: dict[str, Any]) -> Message:
+def _our_answer(request: Message, result: dict[str, Any]) -> Message:
     """Make an answer of our own to a request, in the words of its protocol."""
     return answer(request.id, {**result, "resultType": "complete"} if _is_modern(request) else result)
 

@@ -58,7 +58,7 @@ class Options:
     expand: bool = True
     for_user: bool = True  # what is left out is kept for the user, in any process, and not for one session
     record: str | None = None  # the folder in which calls are recorded
-    named: bool = False  # whether the user named every server: a name of its own may be anything
+    names_itself: bool = True  # whether the user left a server unnamed: the name that it gives itself may be anything
 
 
 class UnknownProfileError(ValueError):
@@ -67,7 +67,8 @@ class UnknownProfileError(ValueError):
 
 def relay_command(command: list[str], process: Popen[bytes] | None, values: Mapping[str, str], *, expand: bool) -> int:
     """Serve a server that runs a command by the options of a command line; return the exit code."""
-    options = Options(values.get("--config"), values.get("--profile"), expand=expand, named="--name" in values)
+    names_itself = "--name" not in values
+    options = Options(values.get("--config"), values.get("--profile"), expand=expand, names_itself=names_itself)
     seconds = float(values["--start-timeout"]) if "--start-timeout" in values else None
     try:
         return run_stdio(command_server(command, values.get("--name"), seconds=seconds, process=process), options)

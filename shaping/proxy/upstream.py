@@ -124,11 +124,11 @@ class Upstream:
     """A server, its connection, and the requests that it has not answered yet."""
 
     def __init__(
-        self, name: str, connect: Callable[[], UpstreamTransport], start_seconds: float, *, named: bool = False
+        self, name: str, connect: Callable[[], UpstreamTransport], start_seconds: float, *, names_itself: bool = True
     ) -> None:
-        """Make a server; `named` says that its user chose the name, which then stands before its own."""
+        """Make a server; `names_itself` says that the name it announces stands before this one, which no user chose."""
         self.name = name
-        self._named = named
+        self._names_itself = names_itself
         self.start_seconds = start_seconds
         self.reached = False
         self.failure: ErrorDetail | None = None
@@ -143,7 +143,7 @@ class Upstream:
         self._deadline: asyncio.TimerHandle | None = None
         self._answered = False  # whether this connection has brought anything
         self._logged: str | None = None
-        self._own_name: str | None = None  # from its answer to the handshake
+        self._announced_name: str | None = None  # from its answer to the handshake
         self._closed = False
         self._tasks, self._closing = BackgroundTasks(), BackgroundTasks()
         self._connecting = asyncio.Lock()
@@ -154,7 +154,7 @@ class Upstream:
 
     def server_of(self, tool: str) -> str:  # noqa: ARG002 (a router asks by the tool)
         """Return the name of the server that has a tool: the user's for it, else its own, else its command's."""
-        return self.name if self._named else self._own_name or self.name
+        return (self._announced_name if self._names_itself else None) or self.name
 
     async def start(self) -> None:
         """Connect before the first message; what keeps it from connecting is told to whoever sends one."""
@@ -256,7 +256,7 @@ class Upstream:
         if request is not None and request.method not in HANDSHAKE:
             self._backoff.reset()
         elif request is not None:
-            self._own_name = _server_name(message) or self._own_name
+            self._announced_name = _server_name(message) or self._announced_name
         if request is None or request.id != _greeting_id(self._initialize):
             await self._receiver.received(message)
         elif self._greeting is not None and not self._greeting.done():
@@ -486,14 +486,14 @@ def command_server(
     process: Popen[bytes] | None = None,
 ) -> ServerFactory:
     """Make the upstream server that is started as a child process; the first may have been started already."""
-    own_name = name or PurePath(command[0]).stem
+    label = name or PurePath(command[0]).stem
     started = [process] if process is not None else []
 
     def make(log: Log) -> Upstream:
         def connect() -> Child:
-            return Child(command, own_name, log, env, cwd, started.pop() if started else None)
+            return Child(command, label, log, env, cwd, started.pop() if started else None)
 
-        return Upstream(own_name, connect, seconds or START_SECONDS, named=name is not None)
+        return Upstream(label, connect, seconds or START_SECONDS, names_itself=name is None)
 
     return make
 

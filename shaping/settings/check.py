@@ -51,9 +51,9 @@ def validate(document: ConfigDocument, kind: type[BaseModel]) -> list[ConfigProb
     return []
 
 
-def request_problems(request: Overrides) -> list[ConfigProblem]:
+def overrides_problems(overrides: Overrides) -> list[ConfigProblem]:
     """Find what one call asks for that there is not."""
-    choices = {name: value for name, value in asdict(request).items() if value is not None}
+    choices = {name: value for name, value in asdict(overrides).items() if value is not None}
     document = ConfigDocument(THE_CALL, choices)
     return [*validate(document, model.Request), *missing_encoder(document, ())]
 

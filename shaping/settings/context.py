@@ -152,13 +152,13 @@ def environment_profile(environ: Mapping[str, str] = os.environ) -> str | None:
 _ENVIRONMENT = "the environment"
 
 
-def with_block(profile: str | None, request: Overrides | None) -> tuple[str | None, Overrides | None]:
+def with_block(profile: str | None, overrides: Overrides | None) -> tuple[str | None, Overrides | None]:
     """Add to what a call asks for what its `using` blocks ask for; the call itself is the stronger."""
     block_profile, block = _block.get()
     if block is not _NONE:
-        own = {name: value for name in _CHOICES if (value := getattr(request, name, None)) is not None}
-        request = replace(block, **own)
-    return profile or block_profile, request
+        own = {name: value for name in _CHOICES if (value := getattr(overrides, name, None)) is not None}
+        overrides = replace(block, **own)
+    return profile or block_profile, overrides
 
 
 def checked_environment(environ: Mapping[str, str], profiles: Collection[str]) -> Mapping[str, str]:
@@ -203,9 +203,13 @@ class PlanChooser:
         tier: str | None = None,
         watch: bool = True,
         environ: Mapping[str, str] | None = None,
+        names_itself: bool = False,
     ) -> None:
-        """Find the config; `tier` is the caller's, and `watch` follows edits of the file."""
-        self.names_itself = False  # whether the server whose answers are shaped chose the name that it is known by
+        """Find the config; `tier` is the caller's, and `watch` follows edits of the file.
+
+        `names_itself` says that the server whose answers are shaped may have chosen the name that it is known by.
+        """
+        self._names_itself = names_itself
         self._environ = os.environ if environ is None else environ
         self._live = _find_live(config, self._environ)
         if watch:  # a command that shapes once has no use for the next config
@@ -228,9 +232,9 @@ class PlanChooser:
         """What is wrong with the config now, for every answer that is shaped without it."""
         return () if self._live.problem is None else (_problem(self._live.problem),)
 
-    def plan(self, tool: str, **call: Any) -> Plan:
-        """Return the compiled choices for a call of this tool made now; `call` are the other arguments of `choose`."""
-        return self.choose(tool, **call)[0]
+    def plan(self, tool: str, **arguments: Any) -> Plan:
+        """Return the compiled choices for a call of this tool made now; `arguments` are the others of `choose`."""
+        return self.choose(tool, **arguments)[0]
 
     def choose(
         self,
@@ -238,7 +242,7 @@ class PlanChooser:
         *,
         surface: Surface = "python",
         profile: str | None = None,
-        request: Overrides | None = None,
+        overrides: Overrides | None = None,
         default_profile: str | None = None,
         loaded_config: LoadedConfig | None = None,
         strict: bool = False,
@@ -249,17 +253,17 @@ class PlanChooser:
         """
         config = loaded_config or self._live.current
         warnings: tuple[Warned, ...] = ()
-        profile, request = with_block(profile, request)
+        profile, overrides = with_block(profile, overrides)
         if profile is None and any_variable_set(self._environ):
             profile, warnings = profile_by_environment(config, self._environ)
-        asked = PlanRequest(tool, profile, self._tier, surface, request, default_profile, self.names_itself)
+        plan_request = PlanRequest(tool, profile, self._tier, surface, overrides, default_profile, self._names_itself)
         try:
-            plan = config.plan_of(asked)
+            plan = config.plan_of(plan_request)
         except ConfigError as problem:
             if strict:
                 raise
             warnings = (*warnings, Warned("BAD_REQUEST", str(problem)))
-            plan = config.plan_of(config.valid_part(asked))
+            plan = config.plan_of(config.valid_part(plan_request))
         for warned in warnings:
             self._tell(warned.message)
         return plan, warnings if self._live.problem is None else (*self.warnings, *warnings)

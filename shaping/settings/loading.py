@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from shaping.settings.model import Config
 
 
-def check_request(call: PlanRequest, profiles: Collection[str]) -> None:
+def check_request(plan_request: PlanRequest, profiles: Collection[str]) -> None:
     """Raise ConfigError where a call asks for a profile, a path or a choice that there is not."""
     problems = []
-    for profile in {call.profile, call.default_profile} - {None, *profiles}:
+    for profile in {plan_request.profile, plan_request.default_profile} - {None, *profiles}:
         suggestion = suggestion_for(str(profile), profiles)
         problems.append(ConfigProblem(THE_CALL, "$.profile", None, profile, one_of(profiles), suggestion))
-    if call.request is not None:
-        problems += _checks().request_problems(call.request)
+    if plan_request.overrides is not None:
+        problems += _checks().overrides_problems(plan_request.overrides)
     if problems:
         raise ConfigError(problems)
 
@@ -98,26 +98,29 @@ class LoadedConfig:
         """Name the profiles that can be chosen."""
         return self.sources.profiles.names()
 
-    def plan(self, tool: str, **call: Any) -> Plan:
-        """Return the plan for a tool; `call` are the other members of a `PlanRequest`."""
-        return self.plan_of(PlanRequest(tool, **call))
+    def plan(self, tool: str, **members: Any) -> Plan:
+        """Return the plan for a tool; `members` are the others of a `PlanRequest`."""
+        return self.plan_of(PlanRequest(tool, **members))
 
-    def plan_of(self, call: PlanRequest) -> Plan:
+    def plan_of(self, plan_request: PlanRequest) -> Plan:
         """Return the plan for such calls, compiled at the first asking."""
-        return self._plans.get(call) or self._add_plan(call)
+        return self._plans.get(plan_request) or self._add_plan(plan_request)
 
-    def explain(self, tool: str, **call: Any) -> list[ResolvedChoice]:
+    def explain(self, tool: str, **members: Any) -> list[ResolvedChoice]:
         """List every choice for a tool with its value and where it was made; takes the arguments of `plan`."""
-        return [*self._choices(PlanRequest(tool, **call)).values()]
+        return [*self._choices(PlanRequest(tool, **members)).values()]
 
-    def valid_part(self, call: PlanRequest) -> PlanRequest:
+    def valid_part(self, plan_request: PlanRequest) -> PlanRequest:
         """Return what a call asks for without the profiles and choices that there are not."""
-        request, known = call.request, {None, *self.profiles}
-        if request is not None:
-            wrong = {problem.path.removeprefix("$.").split("[")[0] for problem in _checks().request_problems(request)}
-            request = replace(request, **dict.fromkeys(wrong))
-        profile, default = (name if name in known else None for name in (call.profile, call.default_profile))
-        return call._replace(profile=profile, default_profile=default, request=request)
+        overrides, known = plan_request.overrides, {None, *self.profiles}
+        if overrides is not None:
+            problems = _checks().overrides_problems(overrides)
+            wrong = {problem.path.removeprefix("$.").split("[")[0] for problem in problems}
+            overrides = replace(overrides, **dict.fromkeys(wrong))
+        profile, default = (
+            name if name in known else None for name in (plan_request.profile, plan_request.default_profile)
+        )
+        return plan_request._replace(profile=profile, default_profile=default, overrides=overrides)
 
     def store_for(self, surface: Surface) -> StoreConfig:
         """Return the store's settings; the next `shaping expand` is another process, so a command's store is a file."""
@@ -127,36 +130,37 @@ class LoadedConfig:
     def warm(self, other: LoadedConfig) -> None:
         """Compile the plans that another config has in use, so that a swap costs the next call nothing."""
         with other._lock:
-            calls = list(other._plans)
-        for call in calls:
-            if call.request is None and {call.profile, call.default_profile} <= {None, *self.profiles}:
-                self.plan_of(call)
+            plan_requests = list(other._plans)
+        known = {None, *self.profiles}
+        for plan_request in plan_requests:
+            if plan_request.overrides is None and {plan_request.profile, plan_request.default_profile} <= known:
+                self.plan_of(plan_request)
 
-    def _choices(self, call: PlanRequest) -> dict[str, ResolvedChoice]:
-        check_request(call, self.profiles)
-        presets = presets_for(call.tool, call.surface)
-        if self.merged["presets"] and call.surface == "mcp":
-            presets = (*presets, *presets_for_server(call.tool))
-        return resolve(call, self.sources.configs, self.sources.profiles, presets)
+    def _choices(self, plan_request: PlanRequest) -> dict[str, ResolvedChoice]:
+        check_request(plan_request, self.profiles)
+        presets = presets_for(plan_request.tool, plan_request.surface)
+        if self.merged["presets"] and plan_request.surface == "mcp":
+            presets = (*presets, *presets_for_server(plan_request.tool))
+        return resolve(plan_request, self.sources.configs, self.sources.profiles, presets)
 
-    def compile(self, call: PlanRequest, *, renames: bool = True) -> Plan:
+    def compile(self, plan_request: PlanRequest, *, renames: bool = True) -> Plan:
         """Compile a plan afresh; raise PathError where rules that are good one by one do not go together."""
-        choices = self._choices(call)
+        choices = self._choices(plan_request)
         if not renames:
             choices["rename"] = ResolvedChoice("rename", {}, ())
-        return compile_plan(call, choices, config_hash=self.hash, tokenizer=self.merged["tokenizer"])
+        return compile_plan(plan_request, choices, config_hash=self.hash, tokenizer=self.merged["tokenizer"])
 
-    def _add_plan(self, call: PlanRequest) -> Plan:
+    def _add_plan(self, plan_request: PlanRequest) -> Plan:
         try:
-            plan = self.compile(call)
+            plan = self.compile(plan_request)
         except PathError as error:
             # Patterns that meet only in this tool's name rename two fields alike: the answer matters more than names.
-            _log.warning("the fields of %r are not renamed, because %s", call.tool, error.reason)
-            plan = self.compile(call, renames=False)
+            _log.warning("the fields of %r are not renamed, because %s", plan_request.tool, error.reason)
+            plan = self.compile(plan_request, renames=False)
         with self._lock:
             while len(self._plans) >= _MOST_PLANS:
                 del self._plans[next(iter(self._plans))]
-            return self._plans.setdefault(call, plan)
+            return self._plans.setdefault(plan_request, plan)
 
 
 def _merge_all(sources: Sources) -> dict[str, Any]:

@@ -194,29 +194,29 @@ class PlanRequest(NamedTuple):
     profile: str | None = None
     tier: str | None = None
     surface: Surface = "python"
-    request: Overrides | None = None
+    overrides: Overrides | None = None
     default_profile: str | None = None  # what the program's own code names: weaker than a tool's override
     names_itself: bool = False  # whether the name before the tool's is one that its server chose
 
 
 def compile_plan(
-    call: PlanRequest, resolved: Mapping[str, ResolvedChoice], *, config_hash: str, tokenizer: str
+    plan_request: PlanRequest, resolved: Mapping[str, ResolvedChoice], *, config_hash: str, tokenizer: str
 ) -> Plan:
     """Compile resolved choices into a plan."""
     choices: dict[str, Any] = {name: choice.value for name, choice in resolved.items()}
-    filters = field_plans(choices, call.tier)
+    filters = field_plans(choices, plan_request.tier)
     # By the names that pruning meets: fields are renamed before.
     defaults = tuple((renamed_path(path, filters["fields"]), value) for path, value in choices["defaults"].items())
     decided = (resolved[name].origins[-1].by for name in _EMPTIES)
     asked = any(by == "global" or by.startswith("tool override") for by in decided)
     return Plan(
-        tool=call.tool,
+        tool=plan_request.tool,
         config_hash=config_hash,
-        surface=call.surface,
+        surface=plan_request.surface,
         tokenizer=tokenizer,
         **filters,
         private_paths=choices["private"],
-        overflow=_overflow(choices["overflow"], call.surface),
+        overflow=_overflow(choices["overflow"], plan_request.surface),
         empties=Empties(
             asked=asked,
             nulls=choices["exclude_null_values"],
@@ -231,8 +231,8 @@ def compile_plan(
         drop_lines=tuple(choices["drop_lines"]),
         parse=tuple(choices["parse"]),
         exit_codes={int(number): code for number, code in choices["exit_codes"].items()},
-        limited_by_call=call.request is not None
-        and (call.request.max_items is not None or call.request.max_string is not None),
+        limited_by_call=plan_request.overrides is not None
+        and (plan_request.overrides.max_items is not None or plan_request.overrides.max_string is not None),
         **{name: choices[name] for name in _TAKEN_AS_THEY_ARE},
     )
 

@@ -168,15 +168,18 @@ _NOT_CHOICES = frozenset({"$schema", "extends", "description", "answers"})
 
 
 def resolve(
-    call: PlanRequest, configs: Sequence[ConfigDocument], profiles: Profiles, presets: Iterable[ConfigDocument] = ()
+    plan_request: PlanRequest,
+    configs: Sequence[ConfigDocument],
+    profiles: Profiles,
+    presets: Iterable[ConfigDocument] = (),
 ) -> dict[str, ResolvedChoice]:
     """Decide every choice for a call; the presets of a command or a tool are weaker than any config."""
     # A config of the working tree is weaker than the user's own, however exactly it names a tool.
     layers = (presets, *((document,) for document in configs))
-    configured = [each for layer in layers for each in _config_statements(call, tuple(layer))]
-    profile = _which_profile(call, configured)
+    configured = [each for layer in layers for each in _config_statements(plan_request, tuple(layer))]
+    profile = _which_profile(plan_request, configured)
     profile_statements = [*_statements(profiles.layers(profile.value)), ("profile", profile.value, profile.origins[-1])]
-    if call.profile is None:
+    if plan_request.profile is None:
         statements = [*profile_statements, *(each for each in configured if each[0] != "profile")]
     else:
         stated = {name for name, *_ in profile_statements}
@@ -191,42 +194,42 @@ def resolve(
         origin = replace(enabled[-1][1], by=f"not enabled by {enabled[-1][1].by}")
         disabled = [(name, value, origin) for name, value in _WHEN_DISABLED.items()]
         statements = [*(each for each in statements if each[0] in PROTECTIVE_CHOICES), *disabled]
-    return _decide([*_defaults(call), *statements, *_request_statements(call.request)])
+    return _decide([*_defaults(plan_request), *statements, *_overrides_statements(plan_request.overrides)])
 
 
-def _defaults(call: PlanRequest) -> Iterable[Statement]:
+def _defaults(plan_request: PlanRequest) -> Iterable[Statement]:
     yield from ((name, value, _BUILT_IN) for name, value in _BUILT_IN_VALUES.items())
-    yield "dialect", _DIALECTS[call.surface], Origin(f"default of the {call.surface} surface")
+    yield "dialect", _DIALECTS[plan_request.surface], Origin(f"default of the {plan_request.surface} surface")
 
 
-def _config_statements(call: PlanRequest, configs: tuple[ConfigDocument, ...]) -> list[Statement]:
+def _config_statements(plan_request: PlanRequest, configs: tuple[ConfigDocument, ...]) -> list[Statement]:
     """Collect the choices of `global` and of the tool's overrides, the weakest first."""
     everywhere = [ConfigSection("global", document, ("global",)) for document in configs]
-    overrides = {
+    by_name = {
         name: ConfigSection(f"tool override {name}", document, ("tool_overrides", name))
         for document in configs
         for name in document.choices("tool_overrides")
     }
-    named = ranked(call.tool, overrides)
-    guards = (name for name in overrides if name not in named and _guards(call, name))
+    named = ranked(plan_request.tool, by_name)
+    guards = (name for name in by_name if name not in named and _guards(plan_request, name))
     statements = _statements(everywhere)
     for name in guards:
-        statements += _without_weakening(_statements([overrides[name]]), only_protections=True)
+        statements += _without_weakening(_statements([by_name[name]]), only_protections=True)
     for name in named:
-        own = _statements([overrides[name]])
-        statements += _without_weakening(own) if call.names_itself and "/" in name else own
+        own = _statements([by_name[name]])
+        statements += _without_weakening(own) if plan_request.names_itself and "/" in name else own
     return statements
 
 
-def _guards(call: PlanRequest, pattern: str) -> bool:
+def _guards(plan_request: PlanRequest, pattern: str) -> bool:
     """Return whether the protections of a rule for another name apply: for one that only looks alike, or was made up.
 
     A server could else evade a rule by `Get` for `get`, or by the name that it gives itself.
     """
-    tool, pattern = _seen(call.tool), _seen(pattern)
+    tool, pattern = _seen(plan_request.tool), _seen(pattern)
     if fits(tool, pattern):
         return True
-    return call.names_itself and "/" in tool and fits(tool.partition("/")[2], pattern.partition("/")[2])
+    return plan_request.names_itself and "/" in tool and fits(tool.partition("/")[2], pattern.partition("/")[2])
 
 
 @lru_cache(maxsize=8192)
@@ -243,12 +246,12 @@ def _without_weakening(statements: Iterable[Statement], *, only_protections: boo
             yield name, value, origin
 
 
-def _which_profile(call: PlanRequest, configured: list[Statement]) -> ResolvedChoice:
-    if call.profile is not None:
-        return ResolvedChoice("profile", call.profile, (Origin("chosen for the call"),))
+def _which_profile(plan_request: PlanRequest, configured: list[Statement]) -> ResolvedChoice:
+    if plan_request.profile is not None:
+        return ResolvedChoice("profile", plan_request.profile, (Origin("chosen for the call"),))
     named = [(name, origin) for choice, name, origin in configured if choice == "profile"]
-    if call.default_profile is not None:
-        coded = (call.default_profile, Origin("the code that calls"))
+    if plan_request.default_profile is not None:
+        coded = (plan_request.default_profile, Origin("the code that calls"))
         named = [coded, *(each for each in named if each[1].by != "global")]
     return ResolvedChoice("profile", named[-1][0], (named[-1][1],))
 
@@ -262,8 +265,8 @@ def _statements(sections: Iterable[ConfigSection]) -> list[Statement]:
     ]
 
 
-def _request_statements(request: Overrides | None) -> Iterable[Statement]:
-    for name, value in asdict(request or Overrides()).items():
+def _overrides_statements(overrides: Overrides | None) -> Iterable[Statement]:
+    for name, value in asdict(overrides or Overrides()).items():
         if value is not None:
             yield "include_only" if name == "fields" else name, value, Origin("the request")
 

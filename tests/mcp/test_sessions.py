@@ -67,4 +67,4 @@ def test_an_agents_wishes_are_read_in_any_form(control: Any, fields: tuple[str, 
     session = adapter.session(SimpleNamespace())
     params, wishes = adapter.take_options(session, {"arguments": {"q": 1, "_shape": control}})
     assert params == {"arguments": {"q": 1}}
-    assert (wishes.request.fields if wishes.request else None) == fields
+    assert (wishes.overrides.fields if wishes.overrides else None) == fields

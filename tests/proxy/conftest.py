@@ -83,9 +83,17 @@ def connect(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
 
     @asynccontextmanager
     async def connected(
-        make: Any, *, config: Any = None, log: Any = None, greet: bool = True, record: Any = None, named: bool = False
+        make: Any,
+        *,
+        config: Any = None,
+        log: Any = None,
+        greet: bool = True,
+        record: Any = None,
+        names_itself: bool = True,
     ) -> AsyncIterator[Driver]:
-        loading = Loading(Options(config=None if config is None else str(config), record=record, named=named))
+        loading = Loading(
+            Options(config=None if config is None else str(config), record=record, names_itself=names_itself)
+        )
         loading.start()
         driver = Driver(make(log or (lambda *_: None)), loading)
         try:

@@ -209,7 +209,7 @@ async def test_the_rules_of_a_server_hold_for_its_resources(connect: Connect, tm
     config = tmp_path / "config.json"
     config.write_text(json.dumps({"tool_overrides": {"b/*": {"redact": False}, "data://b/kept*": {"redact": True}}}))
     token = "ghp_aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"
-    async with connect(combined_server(named("a", "b")), config=config, named=True) as driver:
+    async with connect(combined_server(named("a", "b")), config=config, names_itself=False) as driver:
         read = {
             uri: (await driver.ask("resources/read", {"uri": f"{uri}?{token}"}))["result"]["contents"][0]["text"]
             for uri in ("data://a/x", "data://b/x", "data://b/kept")

@@ -379,7 +379,7 @@ def test_reloading_says_whether_anything_changed(project: Path, environ: dict[st
 
 def test_plans_in_use_are_compiled_before_the_swap(project: Path, environ: dict[str, str], write: Write) -> None:
     live = LiveConfig(cwd=project, environ=environ)
-    live.current.plan("search", request=Overrides(max_tokens=5))
+    live.current.plan("search", overrides=Overrides(max_tokens=5))
     live.current.plan("search")
     write(NAME, config(1))
     live.reload()

@@ -54,15 +54,15 @@ def test_the_hash_is_of_what_the_config_says_not_of_how_it_is_written(
 
 def test_a_plan_is_compiled_once_for_each_kind_of_call() -> None:
     loaded_config = load({})
-    first = loaded_config.plan("search", request=Overrides(max_tokens=5))
-    assert loaded_config.plan("search", request=Overrides(max_tokens=5)) is first
+    first = loaded_config.plan("search", overrides=Overrides(max_tokens=5))
+    assert loaded_config.plan("search", overrides=Overrides(max_tokens=5)) is first
     others = [
         loaded_config.plan("search"),
-        loaded_config.plan("other", request=Overrides(max_tokens=5)),
-        loaded_config.plan("search", request=Overrides(max_tokens=6)),
-        loaded_config.plan("search", profile="debug", request=Overrides(max_tokens=5)),
-        loaded_config.plan("search", surface="mcp", request=Overrides(max_tokens=5)),
-        loaded_config.plan("search", tier="pro", request=Overrides(max_tokens=5)),
+        loaded_config.plan("other", overrides=Overrides(max_tokens=5)),
+        loaded_config.plan("search", overrides=Overrides(max_tokens=6)),
+        loaded_config.plan("search", profile="debug", overrides=Overrides(max_tokens=5)),
+        loaded_config.plan("search", surface="mcp", overrides=Overrides(max_tokens=5)),
+        loaded_config.plan("search", tier="pro", overrides=Overrides(max_tokens=5)),
     ]
     assert len({id(plan) for plan in (first, *others)}) == 7
 
@@ -78,7 +78,7 @@ def test_requests_cannot_grow_the_cache_without_end(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("shaping.settings.loading._MOST_PLANS", 10)
     loaded_config = load({})
     for budget in range(1, 50):
-        assert loaded_config.plan("search", request=Overrides(max_tokens=budget)).max_tokens == budget
+        assert loaded_config.plan("search", overrides=Overrides(max_tokens=budget)).max_tokens == budget
     assert len(loaded_config._plans) == 10
 
 
@@ -90,7 +90,7 @@ def test_requests_cannot_grow_the_cache_without_end(monkeypatch: pytest.MonkeyPa
             ["$.profile is 'minimla'; expected debug, minimal or standard. Did you mean 'minimal'?"],
         ),
         (
-            {"request": Overrides(max_tokens=0, encoding="jsn")},  # type: ignore[arg-type]  # as a caller may send it
+            {"overrides": Overrides(max_tokens=0, encoding="jsn")},  # type: ignore[arg-type]  # as a caller may send it
             [
                 "$.encoding is 'jsn'; expected auto, json, table, markdown, csv or toon. Did you mean 'json'?",
                 "$.max_tokens is 0; expected a positive integer, or null for no limit.",
@@ -107,20 +107,20 @@ def test_a_call_that_asks_for_what_there_is_not_is_told_so(call: dict[str, Any],
 
 def test_a_call_that_asks_for_a_bad_path_is_told_where() -> None:
     with pytest.raises(ConfigError, match=r"\$.fields\[1\] is 'a..b'; expected a path \(.* at column 3\)"):
-        load({}).plan("search", request=Overrides(fields=("a", "a..b")))
+        load({}).plan("search", overrides=Overrides(fields=("a", "a..b")))
 
 
 def test_a_call_that_asks_for_a_missing_encoder_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shaping.settings.check.find_spec", lambda module: None)
     with pytest.raises(ConfigError, match=r"pip install \"shaping\[toon\]\""):
-        load({}).plan("search", request=Overrides(encoding="toon"))
+        load({}).plan("search", overrides=Overrides(encoding="toon"))
 
 
 def test_warming_compiles_what_the_other_generation_has_in_use() -> None:
     old = load({"profiles": {"gone": {}}})
     old.plan("search")
     old.plan("search", profile="gone")
-    old.plan("search", request=Overrides(max_tokens=5))
+    old.plan("search", overrides=Overrides(max_tokens=5))
     new = load({"global": {"max_items": 3}})
     new.warm(old)
     assert [(plan.tool, plan.max_items, plan.config_hash) for plan in new._plans.values()] == [("search", 3, new.hash)]

@@ -182,8 +182,8 @@ def test_under_debug_only_private_paths_are_filtered() -> None:
 
 def test_a_request_selects_fields_but_not_private_ones() -> None:
     override = {"include_only": ["a"], "exclude_fields": ["b.trace"], "private": ["secret"]}
-    request = Overrides(fields=("b", "secret"))
-    assert kept(override, request=request) == {"b": {"c": 2}}
+    overrides = Overrides(fields=("b", "secret"))
+    assert kept(override, overrides=overrides) == {"b": {"c": 2}}
 
 
 def test_what_is_not_plain_data_is_opened_before_it_is_filtered() -> None:

@@ -10,7 +10,7 @@ from shaping.settings.loading import load
 from shaping.settings.plan import Overrides, Redact
 from shaping.settings.sources import Origin
 
-REQUEST = Overrides(max_tokens=1)
+OVERRIDES = Overrides(max_tokens=1)
 CHOSEN = {"profiles": {"chosen": {"max_tokens": 2, "dialect": "flat"}}}
 TOOL = {"tool_overrides": {"search": {"max_tokens": 3, "dialect": "sourced", "encoding": "csv"}}}
 GLOBAL = {"global": {"max_tokens": 4, "dialect": "invariant", "encoding": "table"}}
@@ -33,10 +33,10 @@ def merged(*configs: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("config", "call", "winner"),
     [
-        (CHOSEN, {"profile": "chosen", "request": REQUEST}, 1),
-        (TOOL, {"request": REQUEST}, 1),
-        (GLOBAL, {"request": REQUEST}, 1),
-        ({}, {"request": REQUEST}, 1),
+        (CHOSEN, {"profile": "chosen", "overrides": OVERRIDES}, 1),
+        (TOOL, {"overrides": OVERRIDES}, 1),
+        (GLOBAL, {"overrides": OVERRIDES}, 1),
+        ({}, {"overrides": OVERRIDES}, 1),
         (merged(CHOSEN, TOOL), {"profile": "chosen"}, 2),
         (merged(CHOSEN, GLOBAL), {"profile": "chosen"}, 2),
         (merged(CHOSEN, CONFIGURED, {"global": {"profile": "configured"}}), {"profile": "chosen"}, 2),
@@ -124,17 +124,17 @@ def test_private_paths_renames_and_redaction_do_not_yield_to_debug() -> None:
 
 def test_a_requests_fields_take_the_place_of_include_only_even_under_debug() -> None:
     config = {"tool_overrides": {"search": {**FILTERS, "private": ["p"]}}}
-    request = Overrides(fields=("x", "p"))
-    found = decided(config, request=request)
+    overrides = Overrides(fields=("x", "p"))
+    found = decided(config, overrides=overrides)
     assert [found[name] for name in (*FILTERS, "private")] == [
         ("x", "p"), ("b",), ("c",), {"free": ["d"]}, ("p",),
     ]  # fmt: skip
-    assert decided(config, request=request, profile="debug")["include_only"] == ("x", "p")
+    assert decided(config, overrides=overrides, profile="debug")["include_only"] == ("x", "p")
 
 
 def test_every_request_choice_is_taken() -> None:
-    request = Overrides(("f",), 1, 2, 3, "csv", "flat", "text")
-    found = decided({}, request=request)
+    overrides = Overrides(("f",), 1, 2, 3, "csv", "flat", "text")
+    found = decided({}, overrides=overrides)
     names = ("include_only", "max_tokens", "max_items", "max_string", "encoding", "dialect", "channels")
     assert [found[name] for name in names] == [("f",), 1, 2, 3, "csv", "flat", "text"]
 
@@ -243,7 +243,7 @@ def test_a_choice_names_everybody_who_had_a_say() -> None:
         "global": {"private": ["a"], "prune": {"links": False}, "redact": True},
         "tool_overrides": {"search": {"private": ["b"], "prune": ["bulk"]}},
     }
-    found = {choice.name: choice for choice in load(config).explain("search", request=Overrides(max_items=3))}
+    found = {choice.name: choice for choice in load(config).explain("search", overrides=Overrides(max_items=3))}
     file = "the given config"
     everywhere, here = Origin("global", file), Origin("tool override search", file)
     assert found["private"].origins == (everywhere, here)
