@@ -6,7 +6,7 @@ import re
 import sys
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -31,7 +31,7 @@ _HIDES: Final = has_one([f"[{INVISIBLE}{BLANKS}]"])
 _SHOWN: Final = bytes((9, 10, 13, *range(32, 127)))
 # One by one: a pattern that begins with one character is found at the speed of memory.
 _ESCAPES: Final = tuple(map(re.compile, (f"%{OF_URL}", f"&{OF_HTML}")))
-_HIDDEN: Final = re.compile(f"[{INVISIBLE}{BLANKS}]")
+_HIDDEN: Final = re.compile(f"[{INVISIBLE}\ud800-\udfff{BLANKS}]")
 _BLOCK: Final = 1024  # characters of which the fast engine says at once that none is hidden
 _MOST_ESCAPES: Final = 4  # kinds of escapes inside each other
 # Base64 of printable ASCII has few characters in three places of four; 18 such bytes are no word.
@@ -108,7 +108,8 @@ def hides(text: str) -> bool:
     """Return whether a text has characters that show nothing, or a blank of another kind."""
     if text.isascii():  # what shows is taken away at the speed of memory
         return bool(text.encode().translate(None, _SHOWN))
-    return bool(_HIDES(encodable(text)))
+    seen = encodable(text)
+    return seen is not text or bool(_HIDES(seen))  # half of a surrogate pair shows nothing, too
 
 
 @lru_cache(maxsize=4096)
@@ -260,9 +261,7 @@ def secrets(text: str, rules: Ruleset = CREDENTIALS, context: str = "", rest: in
     Its first `rest` characters are the rest of a private key that began in another text.
     """
     is_named = context and rules.knows(context)
-    if not (rest or is_named) and not (
-        suspicious(rules)(encodable(text)) if len(text) < SHORT else _may_hold(text, rules)
-    ):
+    if not (rest or is_named or _may_hold(text, rules)):
         return []
     found = [Span(0, rest, "private-key")] if rest else []
     for view in views(text):
@@ -274,7 +273,7 @@ def secrets(text: str, rules: Ruleset = CREDENTIALS, context: str = "", rest: in
     return _apart(text, sorted(found, key=lambda span: span.rule == GENERIC)) if found else found
 
 
-@cache
+@lru_cache(maxsize=256)
 def suspicious(rules: Ruleset) -> Test:
     """Return one test for all that a short text may need a look for."""
     return has_one([*rules.hints, QUADS, re.escape(MARKED), rf"[\\%&\r{INVISIBLE}{BLANKS}]"])
@@ -282,6 +281,8 @@ def suspicious(rules: Ruleset) -> Test:
 
 def _may_hold(text: str, rules: Ruleset) -> bool:
     seen = encodable(text)
+    if len(text) < SHORT and seen is text:  # a half of a surrogate pair is no longer there to be found
+        return bool(suspicious(rules)(seen))
     return may_be_decoded(text) or _breaks(text) or bool(rules.matching(seen) or _HAS_BASE64(seen))
 
 
