@@ -180,7 +180,8 @@ def insert(text: str, node: JsonNode, member: str) -> str:
 
     Its lines are indented as those of the others are; within it, by two blanks a level.
     """
-    inside = [*node.members.values(), *node.elements]
+    # A key that stands twice has the place of its first in `members`, and the node of its last.
+    inside = sorted((*node.members.values(), *node.elements), key=lambda one: one.start)
     outer = _margin(text, node.start)
     margin = _margin(text, inside[0].start) if inside else ""
     if margin == outer:  # all of it stands on one line

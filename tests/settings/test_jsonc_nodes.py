@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from shaping.settings.jsonc import JsoncError, read, replace
+from shaping.settings.jsonc import JsoncError, insert, read, replace
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 99) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -51,3 +51,10 @@ def test_a_replaced_value_leaves_every_other_byte() -> None:
     assert changed == (
         '{\r\n\t// kept\r\n\t"a": {\r\n\t\t"new": [\r\n\t\t\t1\r\n\t\t]\r\n\t},\r\n\t"c": {"é": true},\r\n}'
     )
+
+
+def test_a_member_is_inserted_behind_the_last_one_where_a_key_stands_twice() -> None:
+    text = '{\n  "a": 1,\n  "b": 2,\n  "a": 3 // last\n}\n'
+    assert insert(text, read(text), '"c": 4') == '{\n  "a": 1,\n  "b": 2,\n  "a": 3, // last\n  "c": 4\n}\n'
+    text = '{"b": {"a": 1}, "c": 2, "b": {"a": 3}}'
+    assert read(insert(text, read(text), '"d": 4')).value == {"b": {"a": 3}, "c": 2, "d": 4}
