@@ -35,7 +35,7 @@ from benchmarks.results import markdown_table, write_section
 from benchmarks.samples import issues, wide_table
 from shaping import Shaper, shape
 from shaping.budget.fit import fit_value
-from shaping.cleaning import open_plain, quieten, redact_value, select_fields, without_empties
+from shaping.cleaning import drop_empties, open_plain, quieten, redact_value, select_fields
 from shaping.encoders import encode
 from shaping.mcp.parts import read_result
 from shaping.parsers import parse
@@ -88,7 +88,7 @@ STEPS: Final[dict[str, Callable[..., Any]]] = {
     "parse a text": parse,
     "open": open_plain,
     "select": select_fields,
-    "prune": without_empties,
+    "drop empties": drop_empties,
     "quieten": quieten,
     "redact": redact_value,
     "fit the budget": fit_value,

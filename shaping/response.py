@@ -182,7 +182,7 @@ class StepNotes(NamedTuple):
     original: Any = None  # the whole raw value as plain data, where the step opened all of it
     cut_short: bool = False  # a generator broke off before its end
     saved: int = 0  # bytes that noise rules took
-    written: bytes | None = None  # the value's compact JSON, where the step wrote it
+    compact_json: bytes | None = None  # the value's compact JSON, where the step made it
 
 
 NOTHING = StepNotes()
@@ -278,18 +278,18 @@ class Shaped(ABC):
 
     @property
     @abstractmethod
-    def written(self) -> tuple[str, str]:
+    def text_and_encoding(self) -> tuple[str, str]:
         """The text and the name of its form."""
 
     @property
     def text(self) -> str:
         """What the model reads."""
-        return self.written[0]
+        return self.text_and_encoding[0]
 
     @property
     def encoding(self) -> str:
         """The form the text is in: json, table, text for a bare string, or another that the config names."""
-        return self.written[1]
+        return self.text_and_encoding[1]
 
     @property
     @abstractmethod

@@ -7,9 +7,10 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from shaping import envelope as envelopes
-from shaping.cleaning import CleaningError, clean, data_in, envelope_in, log_fault, may_be_envelope, misspelt
+from shaping.cleaning import CleaningError, clean, data_in, envelope_in, may_be_envelope, misspelt
 from shaping.cleaning.call import clean_call, clean_envelope
 from shaping.present import left_alone, observed, present, unshaped, untouched
+from shaping.redaction import log_fault
 from shaping.response import CallContext, Facts, Shaped, ShapedDict, ShapedList, Warned, required
 from shaping.settings.context import PlanChooser
 from shaping.store import Store, open_store
@@ -193,14 +194,14 @@ class Shaper(PlanChooser):
         *,
         surface: Surface = "python",
         owner: str | None = None,
-        written: Callable[[Shaped], str] | None = None,
+        render_page: Callable[[Shaped], str] | None = None,
         sql: str | None = None,
         search: str | None = None,
     ) -> Shaped:
         """Return what was left out: the exact values under a path, within the tool's budget, paged by cursor.
 
         `sql` asks a SELECT of its records instead, `search` finds a text or a /pattern/ in it. The budget is for a
-        page's text; where something else of it goes out, `written` says what.
+        page's text; where something else of it goes out, `render_page` says what.
         """
         from shaping.present.expansion import expanded_page, present_hits  # noqa: PLC0415 (only what was left out is expanded: costs 10 ms)
 
@@ -221,7 +222,7 @@ class Shaper(PlanChooser):
             cursor=cursor,
             max_tokens=max_tokens,
             shape=self._shape,
-            written=written,
+            render_page=render_page,
         )
 
     def query(

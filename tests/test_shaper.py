@@ -245,7 +245,7 @@ def test_observing_leaves_a_generator_to_its_reader() -> None:
 
 
 def test_a_fault_after_a_generator_was_read_keeps_what_it_gave(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.cleaning.without_empties", _broken)
+    monkeypatch.setattr("shaping.cleaning.drop_empties", _broken)
     shaped = Shaper({}).shape(iter([1, 2]), request_id="r1", warnings=(Warned("TOOL", "mind"),))
     assert shaped.data == [1, 2]
     assert shaped.value["request_id"] == "r1"

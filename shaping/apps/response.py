@@ -86,7 +86,7 @@ def print_answer(text: str) -> None:
 
 def _page(shaper: Shaper, ref: str, cursor: str, limit: int | None) -> tuple[Any, str, str | None]:
     """Expand one page, and of a list no more than the limit: its values, their path, and the cursor after them."""
-    shaped = shaper.expand(ref, cursor=cursor, surface="command", written=lambda page: dumps(page.value).decode())
+    shaped = shaper.expand(ref, cursor=cursor, surface="command", render_page=lambda page: dumps(page.value).decode())
     secret, value, after = shaper.keeper("command").secret or b"", shaped.data, shaped.cursor
     path, start = resume(secret, ref, cursor)
     plain = isinstance(value, list) and (

@@ -5,10 +5,8 @@ A list of fields is selected first where it can be, so that what it leaves out i
 
 from __future__ import annotations
 
-import logging
 import re
 from functools import lru_cache
-from traceback import format_tb
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import orjson
@@ -20,8 +18,8 @@ from shaping.paths import FieldPlan, deep_path
 from shaping.paths.labels import or_unchanged
 from shaping.paths.rules import after, fits_key, rule
 from shaping.paths.selection import misses
-from shaping.paths.strings import HELD
-from shaping.redaction import KeyRests, redact, scrub
+from shaping.paths.strings import PRIVATE_MARK
+from shaping.redaction import KeyRests, log_fault, redact, scrub
 from shaping.response import NOTHING, CallContext, Json, Omission, StepNotes, Warned, counted
 from shaping.values import open_carefully, plain_json, to_plain
 from shaping.values.opening import OneShotError
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from shaping.paths.strings import Unreadable
     from shaping.settings.plan import Empties, Plan
 
-Dropped: TypeAlias = "tuple[Trail, Any]"  # the place of a member, and what it was
+EmptyMember: TypeAlias = "tuple[Trail, Any]"  # the place of a null or empty member, and what it was
 _MARKS: Final = frozenset({"ok", "data", "error"})
 _GONE = object()
 _NESTED = frozenset({dict, list})
@@ -65,22 +63,22 @@ class Cleaned(NamedTuple):
 
     value: Any
     raw: Any
-    selected: Any  # the data before nulls, empties and defaults went
-    filled: Any  # and after that
-    dropped: Sequence[Dropped]  # the nulls and empties that went
+    with_empties: Any  # the selected data before null, empty and default members were dropped
+    without_empties: Any  # the selected data after they were dropped, before noise rules and redaction
+    empties: Sequence[EmptyMember]  # the null and empty members that were dropped
     fields: FieldPlan | None  # the compiled paths that selected
     original: Any  # the raw value as plain data, where all of it was opened
     warnings: tuple[Warned, ...] = ()
     omissions: tuple[Omission, ...] = ()  # without those of fields and empties, which are listed when asked for
     saved: int = 0  # bytes that noise rules took
-    written: bytes | None = None  # the value's compact JSON, where it is known
+    compact_json: bytes | None = None  # the value's compact JSON, where it is known
     length_before: int | None = None  # characters of the raw value's compact JSON, where they are known
     cut_short: bool = False  # what the tool gave broke off before its end
 
     @property
     def size(self) -> int | None:
         """How many bytes of compact JSON the value has, where that is known."""
-        return None if self.written is None else len(self.written)
+        return None if self.compact_json is None else len(self.compact_json)
 
     def plain_raw(self, plan: Plan) -> Any:
         """Return the raw value as plain data."""
@@ -101,32 +99,34 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
         if fields is not None and fields.rename and plan.redact.by_place:
             # A field is masked by the name and the place that the tool gave it, not by the ones it gets here.
             opened, early = redact_value(opened, plan)
-        known = opening.written if opened is opening.original else None
-        selected, selecting = select_fields(opened, fields, known)
+        compact_json = opening.compact_json if opened is opening.original else None
+        selected, selecting = select_fields(opened, fields, compact_json)
     try:
         # The JSON that opening wrote holds only while no step has changed what it opened.
-        written = opening.written if opening.original is None or selected is opening.original else None
-        dropped: list[Dropped] = []
-        prunes = _may_have_empties(written, plan.empties)
-        filled = without_empties(selected, plan.empties, dropped) if prunes else selected
-        quiet, quieting = quieten(filled, plan, call.arguments, written if filled is selected else None)
-        value, masking = redact_value(quiet, plan, quieting.written)
+        compact_json = opening.compact_json if opening.original is None or selected is opening.original else None
+        kept = selected
+        empties: list[EmptyMember] = []
+        if _may_have_empties(compact_json, plan.empties):
+            kept, empties = drop_empties(selected, plan.empties)
+        quiet, quieting = quieten(kept, plan, call.arguments, compact_json if kept is selected else None)
+        value, masking = redact_value(quiet, plan, quieting.compact_json)
     except Exception as fault:
         raise CleaningError(raw if opening.original is None else opening.original, fault) from fault
     found = opening.warnings + holding.warnings + early.warnings + selecting.warnings + masking.warnings
+    sent = opening.compact_json
     return Cleaned(
         value=value,
         raw=raw,
-        selected=selected,
-        filled=filled,
-        dropped=dropped,
+        with_empties=selected,
+        without_empties=kept,
+        empties=empties,
         fields=fields,
         original=opening.original,
         warnings=_warnings(call, found, plan) if found or call.warnings else (),
         omissions=opening.omissions + quieting.omissions,
         saved=quieting.saved,
-        written=quieting.written if value is quiet else None,
-        length_before=len(opening.written) if opening.written is not None and opening.written.isascii() else None,
+        compact_json=quieting.compact_json if value is quiet else None,
+        length_before=len(sent) if sent is not None and sent.isascii() else None,
         cut_short=opening.cut_short,
     )
 
@@ -207,28 +207,28 @@ def record_in(text: str, plan: Plan) -> Parsed | None:
 
 def _opened(raw: Any, plan: Plan, call: CallContext) -> tuple[Any, StepNotes]:
     if call.compact_json is not None:
-        return raw, StepNotes(original=raw, written=call.compact_json)
+        return raw, StepNotes(original=raw, compact_json=call.compact_json)
     return open_plain(raw, plan)
 
 
 def open_plain(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
     """Open a value, with a warning for what plain data cannot hold; what is plain already is handed on."""
-    if not plan.empties.defaults and (written := plain_json(value)) is not None:
-        return value, StepNotes(original=value, written=written)
+    if not plan.empties.defaults and (compact_json := plain_json(value)) is not None:
+        return value, StepNotes(original=value, compact_json=compact_json)
     found = open_carefully(value, drop_defaults=plan.empties.defaults, closed=plan.closed)
     return found.value, StepNotes(tuple(found.warnings), tuple(found.omissions), found.whole, found.cut_short)
 
 
-def select_fields(value: Any, fields: FieldPlan | None, written: bytes | None = None) -> tuple[Any, StepNotes]:
+def select_fields(value: Any, fields: FieldPlan | None, compact_json: bytes | None = None) -> tuple[Any, StepNotes]:
     """Apply compiled paths to plain data; what they left out is listed when somebody asks.
 
-    `written` is the value's compact JSON, where it is known.
+    `compact_json` is the value's, where it is known.
     """
     if fields is None:
         return value, NOTHING
     unreadable: list[Unreadable] = []
     meant = fields.as_meant(value)
-    kept = meant.apply_as_written(value, unreadable, written)
+    kept = meant.apply_as_written(value, unreadable, compact_json)
     warnings = [_warning(unreadable)] if unreadable else []
     warnings += [_deeper(path) for path, deep in zip(fields.exclude, meant.exclude, strict=True) if path != deep]
     if fields.include and type(value) is str and kept is value:
@@ -284,38 +284,34 @@ def misspelt(value: Any, plan: Plan) -> list[str]:
     return [scrub(str(miss)) for miss in misses(visible, kept) if miss.near and miss.near[0] not in kept]
 
 
-def _may_have_empties(written: bytes | None, flags: Empties) -> bool:
+def _may_have_empties(compact_json: bytes | None, flags: Empties) -> bool:
     """Whether a value may have members to drop; its compact JSON tells that most have none, where it is known."""
-    if written is None or flags.defaults:
+    if compact_json is None or flags.defaults:
         return flags.anything
-    return flags.anything and (b"null" in written or b"[]" in written or b"{}" in written)
+    return flags.anything and (b"null" in compact_json or b"[]" in compact_json or b"{}" in compact_json)
 
 
-def without_empties(value: Any, flags: Empties, dropped: list[Dropped] | None = None) -> Any:
-    """Drop members that are null, empty or default; share what did not change.
-
-    What is null or empty is listed in `dropped`.
-    """
-    gone: list[Dropped] = [] if dropped is None else dropped
+def drop_empties(value: Any, flags: Empties) -> tuple[Any, list[EmptyMember]]:
+    """Drop members that are null, empty or default, and list the null and empty ones; share what did not change."""
+    empties: list[EmptyMember] = []
     kept = _without_listed(value, flags.default_values) if flags.defaults and flags.default_values else value
     if type(kept) is dict:
-        kept = _object(kept, flags, None, gone)
+        kept = _object(kept, flags, None, empties)
     elif type(kept) is list:
-        kept = _array(kept, flags, None, gone)
+        kept = _array(kept, flags, None, empties)
     # Where nothing would be left, the top level stays as it was: "no matches" must not look like "field removed".
     if value and not kept and type(kept) in {dict, list}:
-        gone.clear()
-        return value
-    return kept
+        return value, []
+    return kept, empties
 
 
-def with_absent(cleaned: Cleaned, plan: Plan) -> Cleaned:
-    """Return the data with the members that were dropped because they are null or empty."""
-    value, _ = redact_value(cleaned.selected, plan)
-    return cleaned._replace(value=value, filled=cleaned.selected, dropped=(), written=None)
+def restore_empties(cleaned: Cleaned, plan: Plan) -> Cleaned:
+    """Return the data with the null, empty and default members that were dropped."""
+    value, _ = redact_value(cleaned.with_empties, plan)
+    return cleaned._replace(value=value, without_empties=cleaned.with_empties, empties=(), compact_json=None)
 
 
-def _object(value: dict[str, Any], flags: Empties, trail: Trail, dropped: list[Dropped]) -> dict[str, Any]:
+def _object(value: dict[str, Any], flags: Empties, trail: Trail, empties: list[EmptyMember]) -> dict[str, Any]:
     if len(value) > _MANY and _MAY_GO.isdisjoint(map(type, value.values())):
         return value
     out: dict[str, Any] | None = None
@@ -326,11 +322,11 @@ def _object(value: dict[str, Any], flags: Empties, trail: Trail, dropped: list[D
         if item is None:
             new = _GONE if flags.nulls else item
         elif kind is dict:
-            new = _object(item, flags, (trail, key), dropped)
+            new = _object(item, flags, (trail, key), empties)
             if not new and flags.empty_objects:
                 new = _GONE
         elif kind is list:
-            new = _array(item, flags, (trail, key), dropped)
+            new = _array(item, flags, (trail, key), empties)
             if not new and flags.empty_arrays:
                 new = _GONE
         else:
@@ -341,13 +337,13 @@ def _object(value: dict[str, Any], flags: Empties, trail: Trail, dropped: list[D
             if new is _GONE:
                 del out[key]
                 if not item:  # all members of one that is not empty are listed
-                    dropped.append(((trail, key), item))
+                    empties.append(((trail, key), item))
             else:
                 out[key] = new
     return value if out is None else out
 
 
-def _array(value: list[Any], flags: Empties, trail: Trail, dropped: list[Dropped]) -> list[Any]:
+def _array(value: list[Any], flags: Empties, trail: Trail, empties: list[EmptyMember]) -> list[Any]:
     # Elements stay even where they are null or empty: their position and their number are information.
     if len(value) > _MANY and _NESTED.isdisjoint(map(type, value)):
         return value
@@ -356,9 +352,9 @@ def _array(value: list[Any], flags: Empties, trail: Trail, dropped: list[Dropped
     for index, item in enumerate(value):
         kind = type(item)
         if kind is dict:
-            new: Any = _object(item, flags, inside, dropped)
+            new: Any = _object(item, flags, inside, empties)
         elif kind is list:
-            new = _array(item, flags, inside, dropped)
+            new = _array(item, flags, inside, empties)
         else:
             continue
         if new is not item:
@@ -391,35 +387,37 @@ def _drop(value: Any, rests: frozenset[Rest], default: Json) -> Any:
     return or_unchanged(value, members)
 
 
-def quieten(value: Any, plan: Plan, arguments: frozenset[str], written: bytes | None = None) -> tuple[Any, StepNotes]:
+def quieten(
+    value: Any, plan: Plan, arguments: frozenset[str], compact_json: bytes | None = None
+) -> tuple[Any, StepNotes]:
     """Apply the plan's noise rules; `arguments` are member names that other tools take, and so stay.
 
-    `written` is the value's compact JSON, where it is known.
+    `compact_json` is the value's, where it is known.
     """
     if not plan.noise or type(value) not in {dict, list, str}:
-        return value, StepNotes(written=written)
-    written = written or orjson.dumps(value)
-    if len(written) < QUIET:
-        return value, StepNotes(written=written)
+        return value, StepNotes(compact_json=compact_json)
+    compact_json = compact_json or orjson.dumps(value)
+    if len(compact_json) < QUIET:
+        return value, StepNotes(compact_json=compact_json)
     from shaping.noise import reduce  # noqa: PLC0415 (loaded with the first large value: costs 20 ms)
 
     quiet, omissions = reduce(value, plan.noise, arguments=arguments, parses=bool(plan.parse))
-    left = written if quiet is value else orjson.dumps(quiet)
-    if len(written) - len(left) <= (NOTICE_BYTES if omissions else 0):
-        return value, StepNotes(written=written)
-    saved = len(written) - len(left) if omissions else 0  # where nothing is gone, nothing is said
-    return quiet, StepNotes(omissions=tuple(omissions), saved=saved, written=left)
+    left = compact_json if quiet is value else orjson.dumps(quiet)
+    if len(compact_json) - len(left) <= (NOTICE_BYTES if omissions else 0):
+        return value, StepNotes(compact_json=compact_json)
+    saved = len(compact_json) - len(left) if omissions else 0  # where nothing is gone, nothing is said
+    return quiet, StepNotes(omissions=tuple(omissions), saved=saved, compact_json=left)
 
 
-def redact_value(value: Any, plan: Plan, written: bytes | None = None) -> tuple[Any, StepNotes]:
+def redact_value(value: Any, plan: Plan, compact_json: bytes | None = None) -> tuple[Any, StepNotes]:
     """Replace what the redaction rules match, and warn of each place so that nobody writes a mark back unawares.
 
-    `written` is the value's compact JSON, where it is known.
+    `compact_json` is the value's, where it is known.
     """
     rules = plan.redact
     if rules.off:
         return value, NOTHING
-    clean, hits = redact(value, values=rules.values, names=rules.names, paths=rules.paths, written=written)
+    clean, hits = redact(value, values=rules.values, names=rules.names, paths=rules.paths, compact_json=compact_json)
     return clean, StepNotes(tuple(replaced(hit.rule, hit.path) for hit in hits)) if hits else NOTHING
 
 
@@ -470,7 +468,7 @@ class Pieces:
             indent = len(value) - len(value.lstrip(" \t-"))
             if self._indent is not None and indent > self._indent and plan.private.withhold:
                 self._before = [value]
-                return HELD
+                return PRIVATE_MARK
             self._indent = indent if plan.private.is_named_in(value) else None
         notes: list[Unreadable] = []
         kept = plan.private.apply(value, notes)
@@ -480,12 +478,3 @@ class Pieces:
         elif self._named:
             self._before = [value]
         return together
-
-
-def log_fault(message: str, tool: str, fault: Exception) -> None:
-    """Log where a fault happened and of what kind it is; its message may hold a part of the answer."""
-    try:
-        places = scrub("".join(format_tb(fault.__traceback__)))
-    except Exception:  # noqa: BLE001 (where redaction itself is at fault, only what needs none can be logged)
-        places = ""
-    logging.getLogger("shaping").error(message, tool, type(fault).__name__, places)

@@ -65,7 +65,7 @@ def expand(
     place = cursor.removeprefix(f"{ref}:") if cursor else None
     wanted = partial(_written, as_json=as_json)
     asked = {"sql": sql, "search": search}
-    shaped = shaper.expand(ref, path, place, max_tokens, surface="command", written=wanted, **asked)
+    shaped = shaper.expand(ref, path, place, max_tokens, surface="command", render_page=wanted, **asked)
     if as_json or (sql is None and search is None):
         text = _written(shaped, as_json=as_json)
         _print_page(shaped, text, ref, as_json=as_json)

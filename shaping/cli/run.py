@@ -133,10 +133,12 @@ def _next_page(config: Path | None, cursor: str, options: CommandOptions) -> int
         data = page.envelope.data
         return data if isinstance(data, str) else orjson.dumps(data, option=orjson.OPT_APPEND_NEWLINE).decode()
 
-    written = text_of if dialect == "none" else wire_of
-    page = shaper.expand(ref, cursor=place, max_tokens=options.get("max_tokens"), surface="command", written=written)
-    sys.stdout.write(written(page))
-    if written is text_of and page.cursor:
+    render_page = text_of if dialect == "none" else wire_of
+    page = shaper.expand(
+        ref, cursor=place, max_tokens=options.get("max_tokens"), surface="command", render_page=render_page
+    )
+    sys.stdout.write(render_page(page))
+    if render_page is text_of and page.cursor:
         typer.echo(f"(there is more: shaping run --cursor {quote(f'{ref}:{page.cursor}')})", err=True)
     return 0
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, get_
 
 import orjson
 
-from shaping.cleaning import log_fault
 from shaping.errors import ToolError
 from shaping.paths.filter import PLAIN
+from shaping.redaction import log_fault
 from shaping.response import TOOL_WARNING, CallContext, Shaped, required
 from shaping.settings.context import note
 from shaping.values.opening import is_data

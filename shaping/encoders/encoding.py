@@ -161,16 +161,16 @@ def encode(
     repeats: bool = True,
     constants: bool = True,
     lossless: bool = True,
-    compact: bytes | None = None,
+    compact_json: bytes | None = None,
 ) -> Encoded:
     """Write a value; `auto` takes the cheapest form by tokens and never one larger than compact JSON.
 
     Every format reads back exactly; one that need not be `lossless` may give lists and JSON in strings another order.
-    `compact` is the value's compact JSON, where it is known.
+    `compact_json` is the value's, where it is known.
     """
     if encoding == "auto":
-        dumped = orjson.dumps(value) if compact is None else compact
-        return _cheapest(value, dumped, repeats=repeats, constants=constants, lossless=lossless)
+        compact_json = orjson.dumps(value) if compact_json is None else compact_json
+        return _cheapest(value, compact_json, repeats=repeats, constants=constants, lossless=lossless)
     if encoding == "table":
         return Encoded(table.encode(value, repeats=repeats, constants=constants, lossless=lossless), "table")
     if (text := _format(encoding).encode(value)) is not None:
@@ -183,25 +183,27 @@ def decode(text: str, encoding: str) -> Json:
     return _format(encoding).decode(text)
 
 
-def _cheapest(value: Json, dumped: bytes, *, repeats: bool, constants: bool, lossless: bool) -> Encoded:
+def _cheapest(value: Json, compact_json: bytes, *, repeats: bool, constants: bool, lossless: bool) -> Encoded:
     # Mostly only the length is asked for, and what is ASCII has it already.
-    plain = dumped if dumped.isascii() else dumped.decode()
+    plain = compact_json if compact_json.isascii() else compact_json.decode()
     if len(plain) < _SMALL:
-        return Encoded(dumped.decode(), "json")
+        return Encoded(compact_json.decode(), "json")
     text = table.encode(value, repeats=repeats, constants=constants, lossless=lossless)
-    if _is_shorter(text, len(plain), dumped) or (len(text) < len(plain) and cheap(text) < _CHEAPER * cheap(plain)):
+    if _is_shorter(text, len(plain), compact_json) or (
+        len(text) < len(plain) and cheap(text) < _CHEAPER * cheap(plain)
+    ):
         return Encoded(text, "table")
-    return Encoded(dumped.decode(), "json")
+    return Encoded(compact_json.decode(), "json")
 
 
-def _is_shorter(text: str, size: int, dumped: bytes) -> bool:
+def _is_shorter(text: str, size: int, compact_json: bytes) -> bool:
     """Return whether a text is so much shorter than JSON of this size that it cannot have more tokens."""
     if size < _SCREEN:
         return len(text) < _SHORTER * size
     if len(text) < _SHORTER_AT_LENGTH * size:
         return True
-    lines = dumped.count(_LINE_BREAK) if len(text) < _SHORTER_BY_LINES * size else 0
-    return lines > 0 and len(_BEFORE_DIGIT.findall(dumped)) < _DIGIT_LINES * lines
+    lines = compact_json.count(_LINE_BREAK) if len(text) < _SHORTER_BY_LINES * size else 0
+    return lines > 0 and len(_BEFORE_DIGIT.findall(compact_json)) < _DIGIT_LINES * lines
 
 
 def _format(name: str) -> Format:

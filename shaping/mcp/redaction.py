@@ -11,13 +11,13 @@ from urllib.parse import unquote
 
 import orjson
 
-from shaping.cleaning import WITHHELD, data_in, log_fault, replaced, without_private_and_secrets
+from shaping.cleaning import WITHHELD, data_in, replaced, without_private_and_secrets
 from shaping.cleaning.call import limit_value
 from shaping.mcp.parts import TEXT_MEMBERS, binary_members, is_text, read_data
 from shaping.parsers.json import write_json
 from shaping.paths import FieldPlan, compile_fields
-from shaping.paths.strings import HELD
-from shaping.redaction import KeyRests, redact, scrub
+from shaping.paths.strings import PRIVATE_MARK
+from shaping.redaction import KeyRests, log_fault, redact, scrub
 from shaping.redaction.credentials import PRIVATE_KEY
 from shaping.redaction.redact import rules_for
 
@@ -240,7 +240,7 @@ class MessageRedaction:
         lines = [*before[:1], *before[1:][-_LOG_LINES:], line] if goes_on else [line]
         private = self._private if self._shaper.mode == "on" else None
         if goes_on and private is not None and private.is_named_in(before[0]):
-            clean = HELD if line.strip() else line
+            clean = PRIVATE_MARK if line.strip() else line
         else:
             clean = self.clean(lines)[-1]
         if clean != line or (private is not None and private.is_named_in(line)) or (goes_on and not line.strip()):

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
-from shaping.cleaning import log_fault
 from shaping.cleaning.call import clean_error, limit_error
 from shaping.clients import KnownClient, find_client
 from shaping.envelope import recognise
@@ -49,6 +48,7 @@ from shaping.mcp.schema import is_valid
 from shaping.parsers.json import write_json
 from shaping.present import Presented
 from shaping.present.wrap import known_meta
+from shaping.redaction import log_fault
 from shaping.response import EXPAND, Shaped, Warned, grouped, is_never_sent
 from shaping.tokens import count, counter
 from shaping.tokens.sampling import costs_at_most
@@ -74,7 +74,7 @@ _TRIES = 4  # budgets that are tried until a client shows all of a result
 _SMALLEST = 60  # tokens: below it there is room for no data, only for the notice
 # A server may write any mark into its results: only one made with this process's own key is believed.
 _KEY = secrets.token_bytes(32)
-_SAID: Final = ("ref", "cursor", "etag", "truncated", "not_modified", "request_id")
+_META_NAMES: Final = ("ref", "cursor", "etag", "truncated", "not_modified", "request_id")
 
 
 class ShapedResult(NamedTuple):
@@ -204,7 +204,7 @@ def _about(shaped: Shaped) -> dict[str, Any]:
         known = known_meta(shaped)
     else:
         known = vars(shaped.envelope.meta)
-    said = {name: known.get(name) or None for name in _SAID}
+    said = {name: known.get(name) or None for name in _META_NAMES}
     said["upgrade_hints"] = [_filled(asdict(hint)) for hint in known.get("upgrade_hints") or ()] or None
     chosen = shaped.plan.envelope
     about = {name: value for name, value in _filled(said).items() if not is_never_sent(name, chosen)}

@@ -97,7 +97,7 @@ class _Routes:
             self._registry.shaper.expand,
             **arguments,
             owner=_owner(request, identity),
-            written=lambda page: _dump(page.value).decode(),
+            render_page=lambda page: _dump(page.value).decode(),
         )
         headers = {"X-Request-ID": request_id} if (request_id := _request_id(request)) else {}
         return _json(found.value, headers=headers)

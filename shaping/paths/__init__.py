@@ -6,7 +6,7 @@ where the design leaves it open:
 - Exclude subtracts from what include selects. Renaming a field that is dropped does nothing.
 - `[]` and a `**` at the end change nothing: `a[].b` is `a.b`, `a[]` and `a.**` are `a`. Lists are passed through.
 - The ancestors of a wanted field stay as containers, even where they become empty, and so do the elements of a list: an
-  element's index stays true, and pruning is another stage.
+  element's index stays true, and empties are dropped later.
 - Where only members are wanted and a scalar stands (`user.login` of `"user": null`), the scalar is not what was asked
   for: it is left out, from lists too. At the root it is kept: an answer is never turned into nothing.
 - Two fields the rules themselves name cannot get one name (a PathError). Where data makes renames collide, the rename
@@ -85,12 +85,14 @@ class FieldPlan:
         """
         return self.as_meant(value).apply_as_written(value, notes)
 
-    def apply_as_written(self, value: Any, notes: list[Unreadable] | None = None, written: bytes | None = None) -> Any:
+    def apply_as_written(
+        self, value: Any, notes: list[Unreadable] | None = None, compact_json: bytes | None = None
+    ) -> Any:
         """Filter a value by the paths as they are, of a plan that is meant for this value.
 
-        `written` is the value's compact JSON, where it is known.
+        `compact_json` is the value's, where it is known.
         """
-        if self.state.exclude and may_hold_data(written, self.state):
+        if self.state.exclude and may_hold_data(compact_json, self.state):
             notes = [] if notes is None else notes
             value = StringFilter(self.opener, withhold=self.withhold, notes=notes).run(value, self.state)
         try:

@@ -1,9 +1,9 @@
 """The JSON Schema of filtered data: a projection of the schema that a tool declares by a field plan.
 
 Two things hold for a value that is valid under a schema: the filtered value is valid under the projected schema, and so
-is the unfiltered value, which debug sends, and the fallback for a result that does not fit. Data may also be pruned,
-cut and redacted. So constraints are only ever dropped, never added: the result says of what kind things are and what
-they are called, is open, and requires nothing.
+is the unfiltered value, which debug sends, and the fallback for a result that does not fit. Data may also lack its
+empties, and be cut and redacted. So constraints are only ever dropped, never added: the result says of what kind things
+are and what they are called, is open, and requires nothing.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def project(schema: dict[str, Any], state: State) -> dict[str, Any]:
 
 
 def open_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of data that may be pruned, cut and redacted, but is not filtered."""
+    """Return the schema of data that may lack its empties and be cut and redacted, but is not filtered."""
     return project(schema, State())
 
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 WITHHELD = "[withheld: this text may hold the private field {!r} and cannot be read as data]"
 # Stands for a text inside data; the text around it is looked through again, so that it names no field.
 WITHHELD_INSIDE = "[withheld: may hold a private field]"
-HELD = "[private]"  # stands for a private text whose name stands elsewhere
-_HELD = (None, "", HELD)
+PRIVATE_MARK = "[private]"  # stands for a private text whose name stands elsewhere
+_TAKEN_OUT = (None, "", PRIVATE_MARK)
 # Deeper than any data is taken in, and far from Python's own limit: what contains itself ends here.
 _DEEPEST = 200
 # Places of one text at which data is looked for: each attempt may read the rest of the text.
@@ -50,9 +50,9 @@ class Unreadable(NamedTuple):
     withheld: bool
 
 
-def may_hold_data(written: bytes | None, state: State) -> bool:
+def may_hold_data(compact_json: bytes | None, state: State) -> bool:
     """Return whether a text in a value may hold an object that rules apply to, as far as its compact JSON tells."""
-    return written is None or isinstance(state, Private) or _BRACE_IN_TEXT.search(written) is not None
+    return compact_json is None or isinstance(state, Private) or _BRACE_IN_TEXT.search(compact_json) is not None
 
 
 @dataclass(slots=True)
@@ -171,7 +171,7 @@ class StringFilter:
         if not self.withhold:
             return text if new == text else new
         # One mark of an answer tells what happened; a longer one in every row could be dearer than what it stands for.
-        return WITHHELD.format(hit) if top else HELD if len(self.notes) > 1 else WITHHELD_INSIDE
+        return WITHHELD.format(hit) if top else PRIVATE_MARK if len(self.notes) > 1 else WITHHELD_INSIDE
 
     def _filtered(self, found: Found, value: Any, state: State, keys: Keys, text: str) -> str:
         if type(value) is str:
@@ -203,10 +203,10 @@ class StringFilter:
         return LabelledValues(names.is_label, names.is_in_key, replace).run(value)
 
     def _held(self, cell: Any, keys: Keys) -> Any:
-        if cell in _HELD:
+        if cell in _TAKEN_OUT:
             return cell
         self._place(keys).left_out += 1
-        return HELD if type(cell) is str else None
+        return PRIVATE_MARK if type(cell) is str else None
 
     def _place(self, keys: Keys) -> OmissionNode:
         place = self.root

@@ -10,11 +10,12 @@ import orjson
 
 from shaping import envelope as envelopes
 from shaping.budget.fit import Budget, Fitted, fit_value
-from shaping.cleaning import WITHHELD, Cleaned, fail_safe, log_fault, scrub_warning, with_absent
+from shaping.cleaning import WITHHELD, Cleaned, fail_safe, restore_empties, scrub_warning
 from shaping.cleaning.call import clean_error
 from shaping.present.notices import Detail, notice
 from shaping.present.original import Original
 from shaping.present.wrap import tag_of, wants_tag, wire_value, wrap, write
+from shaping.redaction import log_fault
 from shaping.response import CallContext, Facts, Listed, Omission, Shaped, Warned, cached_property
 from shaping.store.keeper import NOT_KEPT, Originals
 from shaping.tokens import Tokens, counter
@@ -37,10 +38,10 @@ R = TypeVar("R")
 _ENVELOPE = 256
 # Tokens that may be added where two texts join; tries until what is said of cut lines fits beside them.
 _SPARE, _TRIES = 8, 8
-# Bytes of JSON that cost more than anything that is said of a cut.
-_SAID = 4000
-# Bytes of JSON for each token of a budget, of which no form of it is that small; tokens of the line that tells a ref.
-_WRITTEN, _REF_LINE = 40, 80
+# Bytes of JSON that cost more than any notice of a cut.
+_LONGEST_NOTICE = 4000
+# Bytes of JSON that no form of the data writes in one token; tokens of the line that tells a ref.
+_BYTES_PER_TOKEN, _REF_LINE = 40, 80
 
 
 def present(
@@ -55,11 +56,11 @@ def present(
 ) -> Shaped | None:
     """Wrap cleaned data, and cut it where its text would be over the plan's budget.
 
-    Where that may not be done, it is None instead, with nothing kept and no file written.
+    Return None for data that is over the budget and may not be cut; nothing of it is kept behind a ref or in a file.
     """
     original = Original(cleaned, plan, call, call.owner or facts.session_id, store)
-    if original.keeps_absent:
-        cleaned = with_absent(cleaned, plan)
+    if original.restores_empties:
+        cleaned = restore_empties(cleaned, plan)
         original = replace(original, cleaned=cleaned)
     response = Presented(plan, call, facts, cleaned, original, Fitted(cleaned.value), timings=timings)
     if not _surely_fits(cleaned, plan):
@@ -79,7 +80,7 @@ def _fits_whole(whole: Presented) -> bool:
         return False
     if most is None:
         return True
-    if (whole.cleaned.size or 0) > most * _WRITTEN:
+    if (whole.cleaned.size or 0) > most * _BYTES_PER_TOKEN:
         return False
     if whole.says_ref:  # to write the line that tells it would keep what it names
         whole, most = replace(whole, facts=replace(whole.facts, expandable=False)), most - _REF_LINE
@@ -115,7 +116,7 @@ class Presented(Shaped):
         return wire_value(self)
 
     @cached_property
-    def written(self) -> tuple[str, str]:
+    def text_and_encoding(self) -> tuple[str, str]:
         """The text and the name of its form."""
         try:
             return write(self)
@@ -227,8 +228,8 @@ def _surely_fits(cleaned: Cleaned, plan: Plan) -> bool:
         return False
     if plan.max_tokens is None:
         return True
-    written = orjson.dumps(cleaned.value) if cleaned.written is None else cleaned.written
-    return len(written) + _ENVELOPE <= plan.max_tokens
+    compact_json = orjson.dumps(cleaned.value) if cleaned.compact_json is None else cleaned.compact_json
+    return len(compact_json) + _ENVELOPE <= plan.max_tokens
 
 
 def _is_cut_dearer(cut: Presented, whole: Presented) -> bool:
@@ -236,7 +237,7 @@ def _is_cut_dearer(cut: Presented, whole: Presented) -> bool:
     plan = whole.plan
     if not cut.truncated or plan.limited_by_call or (plan.max_items is None and plan.max_string is None):
         return False
-    if len(orjson.dumps(whole.cleaned.value)) - len(orjson.dumps(cut.fitted.value)) > _SAID:
+    if len(orjson.dumps(whole.cleaned.value)) - len(orjson.dumps(cut.fitted.value)) > _LONGEST_NOTICE:
         return False
     exact, render = counter(plan.tokenizer).exact, _as_json if whole.call.as_json else _text
     tokens = exact(render(whole))
@@ -326,9 +327,9 @@ def _largest(
 
     budget = Budget(plan.max_tokens, plan.max_items, plan.max_string)
     fitted = fit_value(whole.cleaned.value, budget, text, exact, size=whole.cleaned.size)
-    # What was written to be counted is not written again to go out.
-    written = (one for one in reversed(tried) if one.fitted.value is fitted.value)
-    return next(written, None) or replace(whole, fitted=fitted), fitted
+    # What was rendered to be counted is not rendered again to go out.
+    rendered = (one for one in reversed(tried) if one.fitted.value is fitted.value)
+    return next(rendered, None) or replace(whole, fitted=fitted), fitted
 
 
 def _is_mute(fitted: Fitted, value: Any) -> bool:
@@ -364,7 +365,7 @@ class Unshaped(Shaped):
         return self.wrapped.warnings
 
     @cached_property
-    def written(self) -> tuple[str, str]:
+    def text_and_encoding(self) -> tuple[str, str]:
         """The text and the name of its form."""
         return _json(self.value), "json"
 

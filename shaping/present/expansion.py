@@ -51,7 +51,7 @@ def expanded_page(
     cursor: str | None,
     max_tokens: int | None,
     shape: Callable[[Plan, Any, CallContext], Shaped],
-    written: Callable[[Shaped], str] | None = None,
+    render_page: Callable[[Shaped], str] | None = None,
 ) -> Shaped:
     """Choose a page of what a ref stands for, as much of it as the budget shows, and shape it."""
     private, value, plan = shown_by.private, kept.value, whole_plan(shown_by)
@@ -76,7 +76,7 @@ def expanded_page(
         cursor=cursor,
         private=private,
         max_tokens=max_tokens or shown_by.max_tokens,
-        render=lambda found: page(found).text if written is None else written(page(found)),
+        render=lambda found: page(found).text if render_page is None else render_page(page(found)),
         counter=counter(plan.tokenizer),
     )
     return page(found)
@@ -89,7 +89,7 @@ def _raw_paths(path: str, value: Any, fields: FieldPlan | None) -> str:
     return one if len(paths) == 1 else ",".join(original(each, value, fields) for each in listed(value, path))
 
 
-_HELD: Final = 4  # databases in memory; each is at most as large as the largest value that a store keeps
+_MOST_DATABASES: Final = 4  # in memory; each is at most as large as the largest value that a store keeps
 _SECONDS: Final = 600.0  # that one stays in memory after it was last asked
 
 
@@ -116,7 +116,7 @@ class Databases:
             else:
                 _, plan, database = found
             self._held[key] = now, plan, database
-            while len(self._held) > _HELD:
+            while len(self._held) > _MOST_DATABASES:
                 self._held.popitem(last=False)[1][2].close()
             return plan, database.query(sql)
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 _SAMPLES: Final = 16  # values of one place by which all of them are priced
 # Told, because every absence is; neither priced nor to be asked for.
-_HELD = frozenset({"private", "tier"})
-_TOLD = frozenset({"null", "empty"})
+_NEVER_SENT = frozenset({"private", "tier"})
+_NULL_OR_EMPTY = frozenset({"null", "empty"})
 _ABSENT = ("null", "null if missing", "empty", "empty if missing")
 # Names of null or empty members that are written: an object keyed by ids may have any number.
 _NAMES = 80
@@ -52,7 +52,7 @@ def about_pages(plan: Plan, fields: FieldPlan | None, call: CallContext) -> dict
     """Write down by which choices a response was shaped."""
     paths = None if fields is None else (fields.include, fields.exclude, dict(fields.rename))
     said = {name: getattr(plan, name) for name in _AS_THEY_ARE} | {"as_text": not plan.parse}
-    said |= {"fields": paths, "prune": plan.empties, "arguments": sorted(call.arguments)}
+    said |= {"fields": paths, "empties": plan.empties, "arguments": sorted(call.arguments)}
     return {"plan": orjson.dumps(said).decode()}
 
 
@@ -61,7 +61,7 @@ def first_page_plan(now: Plan, meta: Mapping[str, str]) -> tuple[Plan, frozenset
     if "plan" not in meta:
         return now, frozenset()
     said: dict[str, Any] = orjson.loads(meta["plan"])
-    empties = {**said["prune"], "default_values": tuple(map(tuple, said["prune"]["default_values"]))}
+    empties = {**said["empties"], "default_values": tuple(map(tuple, said["empties"]["default_values"]))}
     fields = None if said["fields"] is None else compile_fields(*said["fields"])
     choices = {name: said[name] for name in _AS_THEY_ARE} | {"noise": tuple(said["noise"])}
     parse = () if said.get("as_text") else now.parse
@@ -160,19 +160,19 @@ class Original:
         return (*(found.omission for found in self._by_config), *self.cleaned.omissions)
 
     @cached_property
-    def _emptied(self) -> list[OmittedMembers]:
-        if not self.cleaned.dropped and not self.plan.empties.defaults:
+    def _empties(self) -> list[OmittedMembers]:
+        if not self.cleaned.empties and not self.plan.empties.defaults:
             return []
         if self.plan.empties.defaults:
-            return members_missing(self.cleaned.selected, self.cleaned.filled)
+            return members_missing(self.cleaned.with_empties, self.cleaned.without_empties)
         gone: dict[tuple[Trail, Reason], list[Any]] = {}
-        for trail, item in self.cleaned.dropped:
+        for trail, item in self.cleaned.empties:
             gone.setdefault((trail, "null" if item is None else "empty"), []).append(item)
         return [_omitted(trail, why, values) for (trail, why), values in gone.items()]
 
     @cached_property
     def _by_config(self) -> list[OmittedMembers]:
-        return [*omitted_by_fields(self.cleaned, self.plan), *self._emptied]
+        return [*omitted_by_fields(self.cleaned, self.plan), *self._empties]
 
     @cached_property
     def absent(self) -> dict[str, tuple[str, ...]]:
@@ -185,10 +185,10 @@ class Original:
     @cached_property
     def _absent(self) -> list[OmittedMembers]:
         """The null and empty members that were dropped, but for the members of what noise rules took whole."""
-        gone = [found for found in self._emptied if found.omission.reason in _TOLD]
+        gone = [found for found in self._empties if found.omission.reason in _NULL_OR_EMPTY]
         if not self.cleaned.omissions:
             return gone
-        before: dict[Trail, list[Any]] = {None: [self.cleaned.filled]}
+        before: dict[Trail, list[Any]] = {None: [self.cleaned.without_empties]}
         after: dict[Trail, list[Any]] = {None: [self.cleaned.value]}
         return [found for found in gone if not _went_with(found.trail, before, after)]
 
@@ -201,7 +201,7 @@ class Original:
     def absent_line(self) -> str:
         """The line below the data that names the null and empty members: of all records, or of those that lack them."""
         groups: dict[str, dict[str, None]] = {}
-        known: dict[Trail, list[Any]] = {None: [self.cleaned.filled]}
+        known: dict[Trail, list[Any]] = {None: [self.cleaned.without_empties]}
         for found in self._absent:
             reason: str = found.omission.reason
             if "[]" in found.omission.path and _is_shown(found.trail, known):
@@ -211,9 +211,10 @@ class Original:
         return line and "\n" + (line if self.plan.redact.off else scrub(line))
 
     @property
-    def keeps_absent(self) -> bool:
-        """Whether null and empty members stay, because the envelope would list their absence at a higher price."""
-        if self.cleaned.filled is self.cleaned.selected or self.cleaned.omissions or self.plan.empties.asked:
+    def restores_empties(self) -> bool:
+        """Whether null and empty members come back, because the envelope would list their absence at a higher price."""
+        cleaned = self.cleaned
+        if cleaned.without_empties is cleaned.with_empties or cleaned.omissions or self.plan.empties.asked:
             return False
         return self._lists_omissions and not self.absent_pays
 
@@ -250,7 +251,7 @@ class Original:
         shown = paths if self.plan.redact.off or scrub(paths) == paths else list(map(scrub, paths))
         return tuple(
             Omission(path, each.count, each.reason)
-            if each.reason in _HELD
+            if each.reason in _NEVER_SENT
             else Omission(path, each.count, each.reason, self._price(each), ref)
             for path, each in zip(shown, listed, strict=True)
         )
@@ -345,7 +346,7 @@ def omitted_by_fields(cleaned: Cleaned, plan: Plan) -> list[OmittedMembers]:
     if cleaned.original is not None and not fields.rename and not fields.selective and plan.private is None:
         # Only members are gone, and none has another name: what is left tells it, without applying a rule again.
         try:
-            return members_missing(raw, cleaned.selected, "fields")
+            return members_missing(raw, cleaned.with_empties, "fields")
         except _UnlikeError:
             pass
     return [OmittedMembers(omission) for omission in _with_reasons(fields.left_out(raw), raw, plan)]

@@ -141,8 +141,9 @@ SMALL = 128
 _SHORTER = 0.9
 # Of the cost of a text whose layout a table loses.
 _TABLE_PAYS = 0.85
+# Codes of warnings that are said elsewhere: by a mark in the data, in the notice, or in the log.
+_SAID_ELSEWHERE: Final = frozenset({"REDACTED", "NO_SUCH_FIELD", "UNREADABLE_TEXT", "PRIVATE_PATH", TOOL_WARNING})
 # Members of a lean envelope that can be told in lines below the data instead.
-_SAID: Final = frozenset({"REDACTED", "NO_SUCH_FIELD", "UNREADABLE_TEXT", "PRIVATE_PATH", TOOL_WARNING})
 _IN_LINES: Final = frozenset({"data", "warnings", "omissions", "ref", "truncated", "shown", "cursor"})
 _MARKED: Final = re.compile(f'"?{MARK}(-?\\d+){MARK}"?')
 
@@ -177,7 +178,7 @@ def _with_lines(response: Presented) -> tuple[str, str]:
     """
     text, encoding = _write_data(response.value["data"], response)
     text = _with_absent(response, text, encoding, only_data=True)
-    warnings = () if response.terse else (each for each in response.warnings if each.code not in _SAID)
+    warnings = () if response.terse else (each for each in response.warnings if each.code not in _SAID_ELSEWHERE)
     return "".join((text, *(f"\n({warned})" for warned in warnings), response.notice)), encoding
 
 
@@ -216,7 +217,7 @@ def _with_absent(response: Presented, text: str, encoding: str, *, only_data: bo
     if response.plan.empties.asked:
         return text
     if encoding == "json" and response.fitted.value is cleaned.value and not cleaned.omissions:
-        whole, kind = _write_data(redact_value(cleaned.selected, response.plan)[0], response)
+        whole, kind = _write_data(redact_value(cleaned.with_empties, response.plan)[0], response)
         if kind == "json" and len(whole) <= most:
             return whole
     return text + original.absent_line if len(text) + len(original.absent_line) <= most else text
@@ -227,8 +228,8 @@ def _write_data(value: Any, response: Presented) -> tuple[str, str]:
     if type(value) is str and _may_shorten_lines(response):
         return encoders.lines.encode(value), "text"
     if not any(warned.code == "BIG_INTEGER" for warned in response.cleaned.warnings):
-        known = response.cleaned.written if value is response.cleaned.value else None
-        return encode_value(value, response.plan, known)
+        compact_json = response.cleaned.compact_json if value is response.cleaned.value else None
+        return encode_value(value, response.plan, compact_json)
     if isinstance(value, BigInteger):
         return str(value), "json"
     text, encoding = encode_value(mark_numbers(value), response.plan)
@@ -245,22 +246,22 @@ def _may_shorten_lines(response: Presented) -> bool:
     return whole and "repeats" in plan.noise and plan.encoding != "json" and not plan.verbatim
 
 
-def encode_value(value: Any, plan: Plan, compact: bytes | None = None) -> tuple[str, str]:
+def encode_value(value: Any, plan: Plan, compact_json: bytes | None = None) -> tuple[str, str]:
     """Write a value in the plan's encoding and name it; a bare string is its own text.
 
-    `compact` is the value's compact JSON, where it is known.
+    `compact_json` is the value's, where it is known.
     """
     if isinstance(value, str):
         return value, "text"
-    compact = orjson.dumps(value) if compact is None else compact
-    if plan.encoding == "json" or (plan.encoding == "auto" and len(compact) < SMALL):
-        return compact.decode(), "json"
+    compact_json = orjson.dumps(value) if compact_json is None else compact_json
+    if plan.encoding == "json" or (plan.encoding == "auto" and len(compact_json) < SMALL):
+        return compact_json.decode(), "json"
     made = encoders.encode(
         value,
         plan.encoding,
         repeats="repeats" in plan.noise,
         constants="constants" in plan.noise,
         lossless=plan.lossless,
-        compact=compact,
+        compact_json=compact_json,
     )
     return made.text, made.encoding

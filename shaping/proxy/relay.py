@@ -423,6 +423,6 @@ def _withheld(message: Message) -> Message:
 
 
 def _log_fault(what: str, method: str, fault: Exception) -> None:
-    from shaping.cleaning import log_fault  # noqa: PLC0415 (only after a fault, with shaping loaded)
+    from shaping.redaction import log_fault  # noqa: PLC0415 (only after a fault, with shaping loaded)
 
     log_fault(f"{what} %r failed with %s\n%s", method, fault)

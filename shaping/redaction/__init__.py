@@ -2,21 +2,23 @@
 
 `redact` and `redact_json` return what a tool said without its secrets; `scrub` does so for whatever else
 leaves (names, descriptions, instructions, prompts, requests, log lines); `redact_stream` for a text in parts, and
-`KeyRests` for values that come one after another.
+`KeyRests` for values that come one after another; `log_fault` logs a fault without what its message may quote.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
+from traceback import format_tb
 from typing import Final
 
 from shaping.redaction.credentials import open_from
 from shaping.redaction.redact import Hit, KeyRests, redact, redact_json, scrub
 from shaping.redaction.text import assigned, secrets
 
-__all__ = ["Hit", "KeyRests", "StreamRedactor", "redact", "redact_json", "redact_stream", "scrub"]
+__all__ = ["Hit", "KeyRests", "StreamRedactor", "log_fault", "redact", "redact_json", "redact_stream", "scrub"]
 
-HELD: Final = 65_536  # characters at the end of what has come: longer than any credential, a private key included
+_LONGEST_SECRET: Final = 65_536  # characters: more than any credential has, a private key included
 
 
 class StreamRedactor:
@@ -25,7 +27,7 @@ class StreamRedactor:
     def __init__(self, *, names: bool = False) -> None:
         self._names = names
         self._text = ""
-        self._enough = 2 * HELD
+        self._enough = 2 * _LONGEST_SECRET
 
     @property
     def held(self) -> str:
@@ -37,9 +39,9 @@ class StreamRedactor:
         self._text += part
         if len(self._text) < self._enough:
             return ""
-        shown = self._upto(len(self._text) - HELD)
+        shown = self._upto(len(self._text) - _LONGEST_SECRET)
         # Looked at again only when twice as much has come, so that a character is looked at twice on average.
-        self._enough = 2 * max(HELD, len(self._text))
+        self._enough = 2 * max(_LONGEST_SECRET, len(self._text))
         return shown
 
     def finish(self) -> str:
@@ -72,3 +74,12 @@ def _after_line(text: str, limit: int) -> int:
     """Return the end of a line, else of a word, before the limit: a name and its value stay together."""
     line = text.rfind("\n", 0, limit) + 1
     return line or text.rfind(" ", 0, limit) + 1 or limit
+
+
+def log_fault(message: str, tool: str, fault: Exception) -> None:
+    """Log where a fault happened and of what kind it is; its message may hold a part of the answer."""
+    try:
+        places = scrub("".join(format_tb(fault.__traceback__)))
+    except Exception:  # noqa: BLE001 (where redaction itself is at fault, only what needs none can be logged)
+        places = ""
+    logging.getLogger("shaping").error(message, tool, type(fault).__name__, places)

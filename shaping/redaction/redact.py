@@ -65,13 +65,13 @@ def redact(
     values: bool = True,
     names: bool = False,
     paths: Sequence[str] = (),
-    written: bytes | None = None,
+    compact_json: bytes | None = None,
 ) -> tuple[Any, list[Hit]]:
     """Return the value with every secret replaced by a mark, and the hits; the same object where there was none.
 
-    `written` is the value's JSON, where it is known.
+    `compact_json` is the value's, where it is known.
     """
-    rules = rules_for(value, written) if values else NO_RULES
+    rules = rules_for(value, compact_json) if values else NO_RULES
     if not (names or paths or rules.rules):
         return value, []
     walk = _Walk(paths, rules=rules, names=names)
@@ -93,12 +93,12 @@ def scrub(value: Value, *, names: bool = False) -> Value:
     return cleaned
 
 
-def rules_for(value: Any, written: bytes | None = None) -> Ruleset:
+def rules_for(value: Any, compact_json: bytes | None = None) -> Ruleset:
     """Return the rules that may find something, by one look at the whole value; none for most values."""
     if isinstance(value, str):
         return candidates(value)[0]
     try:
-        return _rules_for_json(written or orjson.dumps(value))
+        return _rules_for_json(compact_json or orjson.dumps(value))
     except Exception:  # noqa: BLE001  what cannot be written cannot be called clean: the walk looks at each part
         return CREDENTIALS
 

@@ -198,7 +198,7 @@ class _Writing(_Model):
     """The wire form of the envelope; by default, lean in Python and none on MCP and for commands."""
 
 
-class _Pruning(_Writing):
+class _Reducing(_Writing):
     exclude_null_values: NotNull[Flag] = None
     """Drop members that are null."""
     exclude_empty_arrays: NotNull[Flag] = None
@@ -213,7 +213,7 @@ class _Pruning(_Writing):
     """Which optional members of the envelope are sent."""
 
 
-class Profile(_Pruning):
+class Profile(_Reducing):
     """A named set of choices; what it leaves unsaid comes from the profile it extends, or else from minimal."""
 
     schema_: NotNull[str] = Field(default=None, alias="$schema")
@@ -230,7 +230,7 @@ class Profile(_Pruning):
     """Send every envelope member, even where null, and ignore field filters."""
 
 
-class Global(_Pruning):
+class Global(_Reducing):
     """Choices for every tool; a tool's own override outranks them."""
 
     enabled: NotNull[Flag] = None

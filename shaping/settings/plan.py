@@ -205,7 +205,7 @@ def compile_plan(
     """Compile resolved choices into a plan."""
     choices: dict[str, Any] = {name: choice.value for name, choice in resolved.items()}
     filters = field_plans(choices, plan_request.tier)
-    # By the names that pruning meets: fields are renamed before.
+    # By the names at the time when empties are dropped: fields are renamed before.
     defaults = tuple((renamed_path(path, filters["fields"]), value) for path, value in choices["defaults"].items())
     decided = (resolved[name].origins[-1].by for name in _EMPTIES)
     asked = any(by == "global" or by.startswith("tool override") for by in decided)

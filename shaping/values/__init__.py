@@ -59,8 +59,8 @@ def plain_json(value: Any, depth: int = 0) -> bytes | None:
 
 def json_digest(value: dict[str, Any] | list[Any]) -> int | None:
     """Return a number that changes with the value's JSON, within this process; None where it is not plain data."""
-    written = plain_json(dict(value) if isinstance(value, dict) else list(value))
-    return None if written is None else hash(written)
+    compact_json = plain_json(dict(value) if isinstance(value, dict) else list(value))
+    return None if compact_json is None else hash(compact_json)
 
 
 def _may_be_plain(value: dict[str, Any] | list[Any], depth: int) -> bool:

@@ -6,10 +6,14 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from shaping.cleaning import without_empties
+from shaping.cleaning import drop_empties
 from shaping.present.original import members_missing
 from shaping.response import Omission
 from shaping.settings.plan import Empties
+
+
+def without_empties(value: Any, flags: Empties) -> Any:
+    return drop_empties(value, flags)[0]
 
 
 def empties_left_out(value: Any, flags: Empties) -> list[Omission]:
@@ -41,7 +45,7 @@ def test_members_that_say_nothing_go_and_elements_keep_their_place(value: Any, e
 
 
 @pytest.mark.parametrize("value", [{"matches": []}, {"a": None}, {"a": {"b": None}, "c": []}])
-def test_an_empty_result_is_never_pruned_into_nothing(value: Any) -> None:
+def test_an_empty_result_never_becomes_nothing(value: Any) -> None:
     assert without_empties(value, ALL) == value
 
 
@@ -92,7 +96,7 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_pruning_is_idempotent_and_never_changes_its_input(value: Any) -> None:
+def test_dropping_empties_is_idempotent_and_never_changes_its_input(value: Any) -> None:
     before = copy.deepcopy(value)
     once = without_empties(value, ALL)
     assert without_empties(once, ALL) == once
