@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shaping import envelope as envelopes
 from shaping.cleaning import CleaningError, clean, data_in, envelope_in, may_be_envelope, misspelt
@@ -132,29 +132,37 @@ class Shaper(PlanChooser):
     def _shape(self, plan: Plan, value: Any, call: CallContext) -> Shaped:
         """Clean the value, then present it; a fault in either never costs the tool's answer."""
         started = perf_counter() if plan.debug else 0.0
-        data, by, about = value, plan, call
+        read = _Reading(value, plan, call)
         try:
-            data, by, about, is_log = _read(value, plan, call)
-            cleaned = clean(data, by, about)
-            for warned in cleaned.warnings:
-                # Whoever gave a warning with the value knows it.
-                logged = warned.code in {"UNREADABLE_TEXT", "NO_SUCH_FIELD", "PRIVATE_PATH"}
-                if logged and warned not in call.warnings:
-                    self._tell(f"{plan.tool!r}: {warned.message}")
-            data = data if cleaned.original is None else cleaned.original
-            if by.fields is not None and by.fields.include:
-                self._look_for_fields(data, by)
-            took = {"clean": round((perf_counter() - started) * 1000, 3)} if plan.debug else {}
-            # A list is cut at its end; a log that is cut, as a text, keeps the lines that report errors.
-            made = present(cleaned, by, about, self.facts, self._originals, timings=took, may_cut=not is_log)
-            return made or self._shape(plan.but(parse=()), value, call)
+            read = _read(value, plan, call)
+            cleaned = clean(read.data, read.plan, read.call)
+            if cleaned.original is not None and cleaned.original is not read.data:
+                read = read._replace(data=cleaned.original)  # a generator is used up once it is opened
+            self._log_warnings(cleaned.warnings, plan.tool, known=call.warnings)
+            self._look_for_fields(read.data, read.plan)
+            timings = {"clean": round((perf_counter() - started) * 1000, 3)} if plan.debug else {}
+            response = present(
+                cleaned, read.plan, read.call, self.facts, self._originals, timings=timings, may_cut=not read.is_log
+            )
+            if response is None:
+                # The records of a log would be cut at their end; cut as a text, it keeps the lines that report errors.
+                response = self._shape(plan.but(parse=()), value, call)
         except CleaningError as fault:
-            return unshaped(fault.original, by, about, fault.cause)
+            return unshaped(fault.original, read.plan, read.call, fault.cause)
         except Exception as fault:  # noqa: BLE001 (a fault of ours, whatever it is, must not cost the tool's answer)
-            return unshaped(data, by, about, fault)
+            return unshaped(read.data, read.plan, read.call, fault)
+        return response
+
+    def _log_warnings(self, warnings: tuple[Warned, ...], tool: str, *, known: tuple[Warned, ...]) -> None:
+        """Log the warnings that are about the config, but for those that came with the value."""
+        for warned in warnings:
+            if warned.code in {"UNREADABLE_TEXT", "NO_SUCH_FIELD", "PRIVATE_PATH"} and warned not in known:
+                self._tell(f"{tool!r}: {warned.message}")
 
     def _look_for_fields(self, value: Any, plan: Plan) -> None:
         """Log fields to keep that the first answer of a tool has under another spelling; later ones may lack any."""
+        if plan.fields is None or not plan.fields.include:
+            return
         if not value or (plan.tool, plan.config_hash) in self._looked:
             return
         self._looked.add((plan.tool, plan.config_hash))
@@ -264,11 +272,17 @@ class Shaper(PlanChooser):
             self._databases.close()
 
 
-def _read(value: Any, plan: Plan, call: CallContext) -> tuple[Any, Plan, CallContext, bool]:
-    """Read what a tool answered: the data of an envelope or of a text, the plan for such data, and what either says.
+class _Reading(NamedTuple):
+    """The data of a tool's answer, and the plan and the call for such data."""
 
-    The last is whether it is a log.
-    """
+    data: Any
+    plan: Plan
+    call: CallContext
+    is_log: bool = False
+
+
+def _read(value: Any, plan: Plan, call: CallContext) -> _Reading:
+    """Read what a tool answered: the data of an envelope or of a text, and what either says of the call."""
     is_log = False
     if may_be_envelope(value) and call.page is None and call.source is None:
         came = value
@@ -283,14 +297,10 @@ def _read(value: Any, plan: Plan, call: CallContext) -> tuple[Any, Plan, CallCon
         value = value.data
     if type(value) is str and call.page is None and (parsed := data_in(value, plan)) is not None:
         call, value = call._replace(text_before=call.text_before or partial(str, value)), parsed.value
-        plan, is_log = for_rows(plan, parsed), plan.fields is None and _is_log(parsed)
-    return value, plan, clean_call(call, plan), is_log
+        plan, is_log = for_rows(plan, parsed), plan.fields is None and parsed.is_log
+    return _Reading(value, plan, clean_call(call, plan), is_log)
 
 
 def for_rows(plan: Plan, parsed: Parsed) -> Plan:
     """Return a plan by which rows of CSV stay rows: as JSON even a few of them are dearer."""
     return plan.but(encoding="table") if parsed.format == "csv" and plan.encoding == "auto" else plan
-
-
-def _is_log(parsed: Parsed) -> bool:
-    return parsed.format == "log" or (parsed.format == "lines" and "level" in parsed.value[0])

@@ -15,7 +15,7 @@ from shaping.cleaning import record_in
 from shaping.cleaning.call import limit_value
 from shaping.clients import UNKNOWN_CLIENT, KnownClient
 from shaping.mcp.schema import advertised_schema, asks_inside, is_excluded, is_wrapper
-from shaping.parsers import EXACT, parse, parse_if_cheaper
+from shaping.parsers import EXACT, Parsed, parse, parse_if_cheaper
 from shaping.parsers.json import read_json, write_json
 from shaping.paths.private import base64_text
 from shaping.response import EXPAND, CallContext, Shaped
@@ -279,11 +279,12 @@ def _mirrored(value: Any, texts: Sequence[tuple[int, str]], *, is_plain: bool) -
         if compact_json is not None and text.encode(errors="replace") == compact_json:
             plain = value if is_plain else orjson.loads(compact_json)
             return DataPart(plain, (index,), compact_json=compact_json)
-        data, read = _read(text)
+        parsed, read = _read(text)
+        if parsed is None:
+            continue
+        data = parsed.value
         if read is not None and read == compact_json:
             return DataPart(data, (index,), compact_json=read)
-        if data is _MISSING:
-            continue
         if data == value or contains(value, data) or is_only_member(data, value):
             return DataPart(value, (index,))
         if contains(data, value, same_names=True):
@@ -366,16 +367,11 @@ def _one_list(parts: Sequence[DataPart]) -> bool:
 
 
 def _text_part(index: int, text: str) -> DataPart:
-    data, compact_json = _read(text)
-    if data is _MISSING:
+    parsed, compact_json = _read(text)
+    if parsed is None:
         return _prose(index, text)
     # The Shaper reads a log in JSON lines itself: one that is cut keeps its errors, as a text.
-    return DataPart(text if _is_log(text, data) else data, (index,), compact_json=compact_json)
-
-
-def _is_log(text: str, data: Any) -> bool:
-    lines = text.lstrip()[:1] == "{" and isinstance(data, list) and data
-    return bool(lines) and isinstance(data[0], dict) and "level" in data[0]
+    return DataPart(text if parsed.is_log else parsed.value, (index,), compact_json=compact_json)
 
 
 def _to_the_letter(index: int, text: str) -> DataPart:
@@ -390,10 +386,11 @@ def _prose(index: int, text: str) -> DataPart:
 
 def read_data(text: str) -> Any:
     """Read an object or a list that stands as text, in JSON or as Python prints it; anything else is prose."""
-    return _read(text)[0]
+    parsed, _ = _read(text)
+    return _MISSING if parsed is None else parsed.value
 
 
-def _read(text: str) -> tuple[Any, bytes | None]:
+def _read(text: str) -> tuple[Parsed | None, bytes | None]:
     """Read data that stands as text; with its compact JSON where it needs no opening."""
     if text.lstrip()[:1] in {"{", "["}:
         try:
@@ -401,9 +398,8 @@ def _read(text: str) -> tuple[Any, bytes | None]:
         except orjson.JSONDecodeError:
             data = None
         if isinstance(data, dict | list):
-            return data, shallow_json(data)
-    parsed = parse(text, EXACT)  # other formats are read by the Shaper, where they are cheaper as data
-    return (_MISSING if parsed is None else parsed.value), None
+            return Parsed(data, "json"), shallow_json(data)
+    return parse(text, EXACT), None  # other formats are read by the Shaper, where they are cheaper as data
 
 
 def read_parts(result: Mapping[str, Any], context: ResultContext) -> ResultData:

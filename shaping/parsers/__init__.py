@@ -81,6 +81,12 @@ class Parsed:
         """Whether the data says all that the text said, its layout included."""
         return self.format in EXACT
 
+    @property
+    def is_log(self) -> bool:
+        """Whether the data are the records of a log: those of a log's lines, or JSON lines that have a level."""
+        first = self.value[0] if self.format == "lines" else None
+        return self.format == "log" or (type(first) is dict and "level" in first)
+
 
 def parse(text: str, formats: Collection[str] = FORMATS) -> Parsed | None:
     """Return the list or object that a whole text holds in one of these formats, or None where it is just text."""
