@@ -39,7 +39,7 @@ def _record(folder: Path) -> PageSource:
     found = payloads()
     for payload in found:
         server, _, tool = payload.name.partition("_")[2].partition("_")
-        mcp_shaper.shape_answer(session, tool or server, ToolCallOptions(), payload.result, server=server)
+        mcp_shaper.shape_result(session, tool or server, ToolCallOptions(), payload.result, server=server)
         ledger.flush(60)
     entries, start = recorded.entries(), time.time() - DAYS * 86_400
     database = LedgerDatabase(folder / "ledger.sqlite")

@@ -187,11 +187,11 @@ class Shaper(PlanChooser):
         `client` is the clientInfo of whoever reads it, or its name; `schema` the tool's output schema. A `relay` is
         not the server itself: without a word of the config it sends one channel. The profiles are those of `shape`.
         """
-        from shaping.mcp.result import shape_unlisted  # noqa: PLC0415 (only MCP surfaces come this way)
+        from shaping.mcp.result import shape_unlisted_result  # noqa: PLC0415 (only MCP surfaces come this way)
 
         plan, wrong = self.choose(tool, surface="mcp", profile=profile, default_profile=default_profile)
         call = call._replace(warnings=(*call.warnings, *wrong))
-        return shape_unlisted(self, result, plan, call, client, channels=channels, schema=schema, relay=relay)
+        return shape_unlisted_result(self, result, plan, call, client, channels=channels, schema=schema, relay=relay)
 
     def expand(
         self,

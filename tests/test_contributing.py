@@ -16,7 +16,7 @@ from shaping import shape
 from shaping.commands.program import run_program
 from shaping.proxy.messages import Message
 from shaping.proxy.relay import Relay
-from shaping.proxy.serving import Loading, Options
+from shaping.proxy.serving import Options, ShaperLoader
 from shaping.proxy.upstream import command_server
 
 ROOT = Path(__file__).parent.parent
@@ -74,21 +74,21 @@ def test_a_proxied_call_goes_through_the_files_that_are_listed(tmp_path: Path, m
 
 
 async def _call_through_a_proxy() -> None:
-    loading = Loading(Options())
-    loading.start()
-    await loading.get()
+    loader = ShaperLoader(Options())
+    loader.start()
+    await loader.get()
     answers: asyncio.Queue[Message] = asyncio.Queue()
     server = [sys.executable, str(ROOT / "tests" / "servers" / "records_server.py")]
-    relay = Relay(command_server(server)(lambda *_: None), loading, answers.put)
+    relay = Relay(command_server(server)(lambda *_: None), loader, answers.put)
     info = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     for number, (method, params) in enumerate(
         [("initialize", info), ("tools/list", {}), ("tools/call", {"name": "records", "arguments": {"count": 20}})]
     ):
         asked = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-        await relay.from_client(json.dumps(asked).encode())
+        await relay.on_client_line(json.dumps(asked).encode())
         assert "result" in (await answers.get()).data
     await relay.close()
-    loading.close()
+    loader.close()
 
 
 def _files_called(call: Callable[[], object]) -> set[str]:

@@ -18,7 +18,7 @@ import typer
 from shaping.cli.output import CONFIG, free_address, need_posix, page_address, stopped
 from shaping.clients.wrap import HEADER_VARIABLE, has_credentials, server_entries, unwrap, wants_sign_in
 from shaping.errors import make_error
-from shaping.proxy.serving import Loading, Options, UnknownProfileError, run_relay, run_stdio
+from shaping.proxy.serving import Options, ShaperLoader, UnknownProfileError, run_relay, run_stdio
 from shaping.proxy.upstream import (
     START_SECONDS,
     Log,
@@ -133,14 +133,14 @@ def _served(make_upstream: Any, http: str, rules: dict[str, Any], ui: bool) -> A
     if rules["bearer"] is None and host not in _LOOPBACK:
         typer.echo(f"warning: whoever reaches {host}:{port} can call these tools; --bearer asks for a token", err=True)
 
-    async def serve(loading: Loading) -> int:
+    async def serve(loader: ShaperLoader) -> int:
         from shaping.proxy.http_server import serve_http  # noqa: PLC0415 (an extra)
 
         if token is not None:
             from shaping.page.app import proxy_routes  # noqa: PLC0415 (an extra)
 
-            rules["pages"] = proxy_routes(loading.get, token)
-        return await serve_http(lambda: make_upstream(loading.log), loading, host, port, **rules)
+            rules["pages"] = proxy_routes(loader.get, token)
+        return await serve_http(lambda: make_upstream(loader.server_log.add), loader, host, port, **rules)
 
     return serve
 

@@ -92,7 +92,7 @@ class ShapingMiddleware(Middleware):
         if type(result) is InputRequiredToolResult or not hasattr(result, "structured_content"):
             return result
         wire = wire_result(result)
-        return tool_result(self.mcp_shaper.shape_answer(session, name, options, wire, server=server, **notes.about()))
+        return tool_result(self.mcp_shaper.shape_result(session, name, options, wire, server=server, **notes.about()))
 
     async def on_list_resources(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """List resources without the secrets in what is said of them."""

@@ -84,36 +84,35 @@ class ShapedResult(NamedTuple):
     parts: Sequence[Shaped] = ()
 
 
-def shape_unlisted(
+def shape_unlisted_result(
     shaper: Shaper,
     result: Mapping[str, Any],
     plan: Plan,
     call: CallContext,
-    client: str | Mapping[str, object] | None,
+    client_info: str | Mapping[str, object] | None,
     **advertised: Any,
 ) -> dict[str, Any]:
     """Shape the result of a tool that no session was shown, as if it had been (see `unlisted_entry`)."""
-    known = find_client(client)
-    entry = unlisted_entry(plan, known, **advertised)
-    return shape_call(shaper, result, ResultContext(plan.tool, plan, entry, known, call=call)).wire
+    client = find_client(client_info)
+    entry = unlisted_entry(plan, client, **advertised)
+    return shape_result(shaper, result, ResultContext(plan.tool, plan, entry, client, call=call)).wire
 
 
-def shape_call(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
+def shape_result(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
     """Shape the result of a call; a fault in shaping never loses it, and never lets a secret out."""
     mode, plan = shaper.mode, context.plan
     if mode == "off" or is_shaped(result):
         return ShapedResult(dict(result))
     try:
+        read = well_formed(result)
         if mode == "observe":
-            read = well_formed(result)
             return ShapedResult(dict(result), shape_parts(shaper, read, read_parts(read, context), context))
-        result = well_formed(result)
-        if not plan.enabled or not is_shown_to_model(result, context):
-            return ShapedResult(redact_whole(result, plan))
-        clean, hits = redact_around(result, plan)
+        if not plan.enabled or not is_shown_to_model(read, context):
+            return ShapedResult(redact_whole(read, plan))
+        clean, hits = redact_around(read, plan)
         clean, context = fit_blocks(clean, context)
-        success = _shaped_before if _says_shaped(result, context) else _success
-        shape = _error if result.get("isError") is True else success
+        success = _shaped_before if _says_shaped(read, context) else _success
+        shape = _error if read.get("isError") is True else success
         shaped = _within_limit(shaper, clean, context, shape)
         return shaped._replace(wire=with_warnings(shaped.wire, hits))
     except Exception as fault:  # noqa: BLE001 (whatever it is, the tool's answer goes out redacted)
@@ -251,18 +250,18 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
     if shaped[0].failed and (error := shaped[0].envelope.error) is not None:
         # The tool answered in an envelope of its own, which says that the call failed.
         return ShapedResult(_beside(result, _write_error(shaper, error, [shaped[0].text], context, shaped)), shaped)
-    written = _written(result, data, shaped, context)
-    if context.client.whole_result and _is_longer(written, result, data, shaped, context):
+    out = _written(result, data, shaped, context)
+    if context.client.whole_result and _is_longer(out, result, data, shaped, context):
         return ShapedResult(dict(result), shaped)
     if context.entry.advertised is not None and _has_big(shaped):
         # A client that was given a schema checks the numbers by it.
-        written = with_numbers(written)
-    if _misfit(written, context):
+        out = with_numbers(out)
+    if _misfit(out, context):
         if context.advertised_plan is not None:
             # The config was edited since the schema was advertised, and what it asks for now does not fit.
             return _success(shaper, result, context._replace(plan=context.advertised_plan, advertised_plan=None))
         return _unfiltered(shaper, result, data, context)
-    out = with_meta(written, shaped, context)
+    out = with_meta(out, shaped, context)
     if META_KEY in (out.get("_meta") or {}) and "structuredContent" in out and _stands_apart(result, data):
         out["_meta"][META_KEY][_APART] = True
     return ShapedResult(out, shaped)
@@ -309,8 +308,8 @@ def _shaped_before(shaper: Shaper, result: Mapping[str, Any], context: ResultCon
     sent = redact_whole(alone, plan)
     if texts and _asks_no_more(data, sent, context) and unshaped_structure(data, plan) == data:
         return ShapedResult(sent)
-    written = ["\n".join(said), *(rest if data is None else [write_json(data).decode()])]
-    content = [{"type": "text", "text": text} for text in written if text]
+    texts = ["\n".join(said), *(rest if data is None else [write_json(data).decode()])]
+    content = [{"type": "text", "text": text} for text in texts if text]
     return _success(shaper, {**alone, "content": [*content, *(one for one in blocks if not is_text(one))]}, context)
 
 
@@ -544,7 +543,7 @@ def _has_big(shaped: Sequence[Shaped]) -> bool:
 
 
 def _is_longer(
-    written: Mapping[str, Any],
+    out: Mapping[str, Any],
     result: Mapping[str, Any],
     data: ResultData,
     shaped: Sequence[Shaped],
@@ -554,13 +553,11 @@ def _is_longer(
     same = context.plan.dialect == "none" and all(
         one.data == part.value and not one.notice for part, one in zip(data.parts, shaped, strict=True)
     )
-    return same and len(context.client.shown(written)) > len(context.client.shown(result))
+    return same and len(context.client.shown(out)) > len(context.client.shown(result))
 
 
-def _misfit(written: Mapping[str, Any], context: ResultContext) -> bool:
-    return context.entry.advertised is not None and not is_valid(
-        context.entry.advertised, written.get("structuredContent")
-    )
+def _misfit(out: Mapping[str, Any], context: ResultContext) -> bool:
+    return context.entry.advertised is not None and not is_valid(context.entry.advertised, out.get("structuredContent"))
 
 
 def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext) -> ShapedResult:
@@ -578,12 +575,12 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
         shaped = shape_parts(shaper, result, data, whole)
         return _written(result, data, shaped, whole), shaped
 
-    written, shaped = attempt(plan)
-    if _misfit(written, context):
+    out, shaped = attempt(plan)
+    if _misfit(out, context):
         every, of_every = attempt(plan.but(max_tokens=None, max_items=None, max_string=None))
         if not _misfit(every, context):
-            written, shaped = every, of_every
-    return ShapedResult(with_meta(written, shaped, context), shaped)
+            out, shaped = every, of_every
+    return ShapedResult(with_meta(out, shaped, context), shaped)
 
 
 def _bare_json(content: Sequence[Any]) -> tuple[Any] | None:

@@ -144,7 +144,7 @@ class ShapedServer:
             return result
         if result.get("isError") and crashes:
             return _enveloped(self._failed(session, name, crashes[-1], notes.about(), result), ctx)
-        return self.mcp_shaper.shape_answer(session, name, options, result, server=self.server.name, **notes.about())
+        return self.mcp_shaper.shape_result(session, name, options, result, server=self.server.name, **notes.about())
 
     def _failed(
         self, session: Session, name: str, error: BaseException, about: dict[str, Any], raw: Mapping[str, Any]

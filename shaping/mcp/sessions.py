@@ -180,7 +180,7 @@ class Session:
     """One client's view: the config it began with, and the tools as it was shown them."""
 
     loaded_config: LoadedConfig
-    client: Mapping[str, Any] | None = None
+    client_info: Mapping[str, Any] | None = None
     tools: dict[str, ToolEntry] = field(default_factory=dict)
     arguments: frozenset[str] = frozenset()
     fitting: dict[str, tuple[Plan, bool]] = field(default_factory=dict)  # whether an edited plan fits a tool's schema
@@ -194,9 +194,9 @@ class Session:
     keys: KeyRests = field(default_factory=KeyRests)  # over the messages that a server logs
 
     @cached_property
-    def known(self) -> KnownClient:
+    def client(self) -> KnownClient:
         """What is known of this client."""
-        return find_client(self.client)
+        return find_client(self.client_info)
 
 
 class Sessions:
@@ -210,10 +210,10 @@ class Sessions:
         """Return the session that an SDK session object belongs to, begun now where it is new."""
         key = _channel(connection_of(session))
         if key is None:
-            return self._known_by_name(_client(session), loaded_config)
+            return self._known_by_name(_client_info(session), loaded_config)
         found = self._connected.get(key)
         if found is None:
-            found = self._connected[key] = Session(loaded_config, _client(session), owner=uuid4().hex)
+            found = self._connected[key] = Session(loaded_config, _client_info(session), owner=uuid4().hex)
         return found
 
     def live(self) -> list[tuple[Session, Notify]]:
@@ -223,12 +223,12 @@ class Sessions:
         """
         return [(session, partial(key.notify, params=None)) for key, session in self._connected.items()]
 
-    def _known_by_name(self, client: Mapping[str, Any] | None, loaded_config: LoadedConfig) -> Session:
-        key = tuple((client or {}).values())
+    def _known_by_name(self, client_info: Mapping[str, Any] | None, loaded_config: LoadedConfig) -> Session:
+        key = tuple((client_info or {}).values())
         now = time.monotonic()
         found = self._named.get(key)
         if found is None or now - found.used > _IDLE_SECONDS:
-            found = self._named[key] = Session(loaded_config, client)
+            found = self._named[key] = Session(loaded_config, client_info)
         found.used = now
         while len(self._named) > _MOST_NAMED:
             del self._named[next(iter(self._named))]
@@ -264,7 +264,7 @@ class ToolListNotifier:
                     await notify(TOOLS_CHANGED)
 
 
-def _client(session: Any) -> Mapping[str, Any] | None:
+def _client_info(session: Any) -> Mapping[str, Any] | None:
     params = getattr(session, "client_params", None)
     return params.client_info.model_dump(include={"name", "version"}) if params else None
 
@@ -326,7 +326,7 @@ class CallRecorder:
     ) -> None:
         """Record what was asked back, at the cost of the tool that it came from, in this session or another."""
         server, _, tool = plan.tool.rpartition("/")
-        after = partial(session.known.shown_within_limit, sent)
+        after = partial(session.client.shown_within_limit, sent)
         call = MeasuredCall(tool, str, after, after, kind="expand" if arguments.get("sql") is None else "query")
         if self._is_active:
             server = session.servers.get(tool, server)
@@ -377,7 +377,7 @@ class CallRecorder:
 
 def _about(session: Session, plan: Plan) -> dict[str, Any]:
     return {
-        "client": str((session.client or {}).get("name", "")),
+        "client": str((session.client_info or {}).get("name", "")),
         "profile": plan.profile,
         "config": plan.config_hash,
         "session": session.id,

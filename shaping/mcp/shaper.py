@@ -17,7 +17,7 @@ from shaping.ledger import Ledger, open_ledger
 from shaping.mcp.errors import error_from_text, error_text, own_words
 from shaping.mcp.parts import ResultContext, ToolEntry, unlisted_entry
 from shaping.mcp.redaction import MessageRedaction, well_formed
-from shaping.mcp.result import ShapedResult, error_result, shape_call, text_of, with_meta
+from shaping.mcp.result import ShapedResult, error_result, shape_result, text_of, with_meta
 from shaping.mcp.schema import advertised_schema, shows_no_more, usable
 from shaping.mcp.sessions import (
     CONTROL,
@@ -105,9 +105,9 @@ class MCPShaper:
         self._idle_rules: set[str] = set()  # rules that match no tool, and were logged as such
         self._warmed = False
 
-    def begin(self, client: Mapping[str, Any] | None, owner: str | None) -> Session:
+    def begin(self, client_info: Mapping[str, Any] | None, owner: str | None) -> Session:
         """Begin the session of a client of the proxy."""
-        return Session(self.shaper.loaded_config, client, owner=owner)
+        return Session(self.shaper.loaded_config, client_info, owner=owner)
 
     def session(self, sdk_session: Any) -> Session:
         """Return the session of a request; with the first one a server has begun to serve."""
@@ -166,7 +166,7 @@ class MCPShaper:
 
     def expand_tool(self, session: Session) -> dict[str, Any]:
         """Return the definition of our own tool, under a name that no tool of this session has."""
-        entry = expand_entry(session.known, session.tools)
+        entry = expand_entry(session.client, session.tools)
         session.expand_name = entry["name"]
         self._call_log.record_definition(session, self._plan(session.loaded_config, EXPAND, _NO_OPTIONS, "")[0], entry)
         return entry
@@ -197,7 +197,7 @@ class MCPShaper:
         if found is not None and found.declared == tool.get("outputSchema"):
             return found
         plan = self._plan(session.loaded_config, tool["name"], _NO_OPTIONS, session.servers[tool["name"]])[0]
-        found = tool_entry(tool, plan, session.known, session.loaded_config.config, relay=self.relay)
+        found = tool_entry(tool, plan, session.client, session.loaded_config.config, relay=self.relay)
         if found is not None:
             session.tools[tool["name"]] = found
         return found
@@ -253,7 +253,7 @@ class MCPShaper:
             {key: str(said[key]) for key in ("traceparent", "tracestate") if key in said} or None,
         )
 
-    def shape_answer(
+    def shape_result(
         self,
         session: Session,
         tool: str,
@@ -269,8 +269,9 @@ class MCPShaper:
         """
         started, options = perf_counter(), options or _NO_OPTIONS
         context = self._context(session, tool, options, server, **about)
+        # What is recorded of it is read too.
         result = well_formed(result) if self.is_on else result
-        shaped = shape_call(self.shaper, result, context)
+        shaped = shape_result(self.shaper, result, context)
         self._call_log.record_call(session, context, result, shaped, options, server=server, started=started)
         return shaped.wire
 
@@ -294,7 +295,7 @@ class MCPShaper:
         told = None if raised is None else error_text(raised)
         if raised is not None and told is not None and says_less(error, own_words(str(raised))):
             # The words of a tool are its answer, and have the budget of one.
-            shaped = shape_call(self.shaper, told, context._replace(error=error))
+            shaped = shape_result(self.shaper, told, context._replace(error=error))
         else:
             shaped = ShapedResult(error_result(self.shaper, context, error))
         self._call_log.record_call(session, context, raw or told, shaped, _NO_OPTIONS, server=server, started=started)
@@ -320,7 +321,7 @@ class MCPShaper:
         except Exception as problem:  # noqa: BLE001 - whatever it is, the model is told in the one form it knows
             return error_result(self.shaper, context, from_exception(problem)), context.plan
         result: dict[str, Any] = {"content": [{"type": "text", "text": text_of(expanded, context)}]}
-        if session.known.fails_on_json_lists and not isinstance(expanded.value, dict):
+        if session.client.fails_on_json_lists and not isinstance(expanded.value, dict):
             result["structuredContent"] = {"result": expanded.value}
         return with_meta(result, [expanded], context._replace(plan=expanded.plan)), expanded.plan
 
@@ -352,10 +353,10 @@ class MCPShaper:
     ) -> ResultContext:
         plan, wrong = self._plan(self.shaper.loaded_config, tool, options, server)
         if plan.overflow == "auto":
-            plan = plan.but(overflow="file" if self.local and session.known.files else "ref")
+            plan = plan.but(overflow="file" if self.local and session.client.files else "ref")
         entry = session.tools.get(tool)
         if entry is None:
-            entry = unlisted_entry(plan, session.known, relay=self.relay)
+            entry = unlisted_entry(plan, session.client, relay=self.relay)
             # A client that was told of the tool elsewhere may check the structured content, or hand it to an app.
             entry = entry._replace(whole_structure=self.relay and not entry.forced)
         advertised_plan = None
@@ -368,7 +369,7 @@ class MCPShaper:
             tool,
             plan,
             entry,
-            session.known,
+            session.client,
             advertised_plan=advertised_plan,
             relay=self.relay,
             arguments=session.arguments,

@@ -24,7 +24,7 @@ from shaping.proxy import LIMITS
 from shaping.proxy.http_limits import BearerGuard, HostGuard
 from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error, read, write
 from shaping.proxy.relay import Relay
-from shaping.proxy.serving import Loading, to_the_end
+from shaping.proxy.serving import ShaperLoader, to_the_end
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -93,14 +93,19 @@ class HttpSession:
     """One client, and the streams by which messages reach it."""
 
     def __init__(
-        self, upstream: Upstream | Router, loading: Loading, *, stateless: str | None = None, owner: str | None = None
+        self,
+        upstream: Upstream | Router,
+        loader: ShaperLoader,
+        *,
+        stateless: str | None = None,
+        owner: str | None = None,
     ) -> None:
         """Begin a session; `stateless` is what a client is known by whose protocol has no sessions."""
         self.id = stateless or uuid4().hex
         self.stateless = stateless is not None
         self.used = time.monotonic()
         self._standalone: HttpStream | None = None
-        self.relay = Relay(upstream, loading, self._send, owner=owner or self.id)
+        self.relay = Relay(upstream, loader, self._send, owner=owner or self.id)
         self._numbers = count(1)
         self._streams: dict[Any, HttpStream] = {}
         self._tokens: dict[Any, tuple[HttpStream, Any]] = {}
@@ -127,7 +132,7 @@ class HttpSession:
             self._tokens[message.meta["progressToken"]] = stream, token
         self._streams[message.id] = stream
         self.used = time.monotonic()
-        await self.relay.take(message)
+        await self.relay.on_client_message(message)
         return stream
 
     async def answer_events(self, stream: HttpStream, first: Message | None) -> AsyncIterator[bytes]:
@@ -165,7 +170,9 @@ class HttpSession:
         if number is not None and self.stateless:
             self._streams.pop(number)
             params = {"requestId": number, "reason": "the client hung up"}
-            await self.relay.take(write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
+            await self.relay.on_client_message(
+                write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+            )
 
     async def _send(self, message: Message) -> None:
         self.used = time.monotonic()
@@ -197,9 +204,9 @@ class HttpSession:
 class HttpServer:
     """The sessions of a proxy that serves over HTTP."""
 
-    def __init__(self, make_upstream: Callable[[], Upstream | Router], loading: Loading) -> None:
+    def __init__(self, make_upstream: Callable[[], Upstream | Router], loader: ShaperLoader) -> None:
         self._make_upstream = make_upstream
-        self._loading = loading
+        self._loader = loader
         self._sessions: dict[str, HttpSession] = {}
         self._one_token = False  # whether all clients have the same credential, which then tells none from another
 
@@ -244,7 +251,7 @@ class HttpServer:
         if isinstance(session, Response):
             return session
         if not message.is_request:
-            await session.relay.take(message)
+            await session.relay.on_client_message(message)
             return Response(status_code=202)
         stream = await session.ask(message)
         try:
@@ -283,7 +290,7 @@ class HttpServer:
     async def _begin(self, *, stateless: str | None = None, owner: str | None = None) -> HttpSession | Response:
         if not await self._has_room():
             return _full()
-        session = HttpSession(self._make_upstream(), self._loading, stateless=stateless, owner=owner)
+        session = HttpSession(self._make_upstream(), self._loader, stateless=stateless, owner=owner)
         self._sessions[session.id] = session
         return session
 
@@ -330,25 +337,25 @@ class HttpServer:
         return Response(status_code=200)
 
     async def _metrics(self, _: Request) -> Response:
-        ledger = None if self._loading.mcp_shaper is None else self._loading.mcp_shaper.ledger
+        ledger = None if self._loader.mcp_shaper is None else self._loader.mcp_shaper.ledger
         return Response("" if ledger is None else ledger.metrics(), media_type=CONTENT_TYPE)
 
 
 async def serve_http(
-    make_upstream: Callable[[], Upstream | Router], loading: Loading, host: str, port: int, **options: Any
+    make_upstream: Callable[[], Upstream | Router], loader: ShaperLoader, host: str, port: int, **options: Any
 ) -> int:
     """Serve until cancelled; the options are those of `HttpServer.app`."""
-    server = HttpServer(make_upstream, loading)
+    server = HttpServer(make_upstream, loader)
     runner = uvicorn.Server(uvicorn.Config(server.app(**options), host=host, port=port, lifespan="off", **LIMITS))
     # Signals end us in our own order; uvicorn would first wait for every open stream.
     runner.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]  # it takes no arguments
-    loading.start()
+    loader.start()
     sweeping = asyncio.create_task(server.sweep())
     try:
         await runner.serve()
     finally:
         sweeping.cancel()
-        loading.begin_to_write()
+        loader.begin_to_write()
         await to_the_end(server.close())
     return 0
 

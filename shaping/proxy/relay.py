@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from shaping.mcp.sessions import Session, ToolListNotifier
     from shaping.mcp.shaper import MCPShaper, ToolCallOptions
     from shaping.proxy.router import Router
-    from shaping.proxy.serving import Loading
+    from shaping.proxy.serving import ShaperLoader
 
 logger = logging.getLogger("shaping")
 
@@ -72,16 +72,16 @@ class Relay:
     def __init__(
         self,
         upstream: Upstream | Router,
-        loading: Loading,
+        loader: ShaperLoader,
         send: Callable[[Message], Awaitable[None]],
         *,
         owner: str | None = None,
     ) -> None:
         self.upstream = upstream
-        self._loading = loading
+        self._loader = loader
         self._send = send
         self._owner = owner
-        self._client: dict[str, Any] | None = None
+        self._client_info: dict[str, Any] | None = None
         self._opened: tuple[MCPShaper, Session] | None = None
         self._requests: dict[Any, Asked] = {}
         self._cancelled: deque[Any] = deque(maxlen=_MOST_REMEMBERED)
@@ -92,16 +92,16 @@ class Relay:
         self._notifier: ToolListNotifier | None = None
         upstream.attach(self)
 
-    async def from_client(self, line: bytes) -> None:
+    async def on_client_line(self, line: bytes) -> None:
         """Handle a line from the client."""
-        received = read(line)
-        if not received or not all(message.has_usable_id for message in received):
+        messages = read(line)
+        if not messages or not all(message.has_usable_id for message in messages):
             await self.upstream.send(Message(line, {}))  # the server says what is wrong with it
             return
-        for message in received:
-            await self.take(message)
+        for message in messages:
+            await self.on_client_message(message)
 
-    async def take(self, message: Message) -> None:
+    async def on_client_message(self, message: Message) -> None:
         """Handle a message from the client."""
         if message.is_request:
             self._note_client(message)
@@ -116,7 +116,7 @@ class Relay:
             self._cancelled.append(cancelled)
         await self.upstream.send(message)
 
-    async def received(self, message: Message) -> None:
+    async def on_server_message(self, message: Message) -> None:
         """Handle a message from the server."""
         asked = self._requests.pop(message.id, None) if message.is_answer else None
         if message.is_answer and asked is None and message.id in self._cancelled:
@@ -152,7 +152,7 @@ class Relay:
 
     def warn(self, text: str) -> None:
         """Log a text that may quote the server, without what is private."""
-        self._loading.warn(text)
+        self._loader.server_log.warn(text)
 
     def _with_shown_id(self, message: Message) -> Message:
         """Return a request of the server's, or its cancellation, with an id of ours for one that may hold data."""
@@ -208,9 +208,9 @@ class Relay:
             await asyncio.wait(self._running, timeout=_FINISH_SECONDS)
 
     def _note_client(self, message: Message) -> None:
-        if self._client is None:
+        if self._client_info is None:
             info = message.params.get("clientInfo") if message.method == "initialize" else message.meta.get(CLIENT_INFO)
-            self._client = info if isinstance(info, dict) else None
+            self._client_info = info if isinstance(info, dict) else None
 
     def _asked(self, message: Message) -> Asked:
         method = message.method or ""
@@ -219,9 +219,9 @@ class Relay:
         return Asked(method, str(message.params.get(_NAMED.get(method, "name"), "")), modern=_is_modern(message))
 
     async def _open(self) -> tuple[MCPShaper, Session]:
-        mcp_shaper = await self._loading.get()
+        mcp_shaper = await self._loader.get()
         if self._opened is None:
-            self._opened = mcp_shaper, mcp_shaper.begin(self._client, self._owner)
+            self._opened = mcp_shaper, mcp_shaper.begin(self._client_info, self._owner)
         return self._opened
 
     async def _call(self, message: Message) -> None:
@@ -305,7 +305,7 @@ class Relay:
         self._remember_task(result, asked)
         about = {"duration_ms": round(took * 1000, 3)} if asked.at else {}
         server = self.upstream.server_of(asked.name)
-        shaped = mcp_shaper.shape_answer(session, asked.name, asked.options, result, server=server, **about)
+        shaped = mcp_shaper.shape_result(session, asked.name, asked.options, result, server=server, **about)
         return _changed(message, "result", shaped)
 
     def _remember_task(self, result: dict[str, Any], asked: Asked) -> None:

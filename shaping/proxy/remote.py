@@ -52,7 +52,7 @@ class RemoteTransport:
 
     async def deliver(self, text: bytes) -> None:
         """Handle a message from the server, on one line: outside of strings a line break is a space."""
-        await self.upstream.received_line(text.replace(b"\n", b" "))
+        await self.upstream.on_server_line(text.replace(b"\n", b" "))
 
     def unreachable(self, problem: Exception) -> ErrorDetail:
         """Describe why the server cannot be reached, without what is secret in its address."""
@@ -118,11 +118,11 @@ class StreamableHttp(RemoteTransport):
             async with stream_within_origin(
                 self.http, "POST", self.url, content=message.line, headers={**headers, **content}
             ) as response:
-                await self._take(message, response)
+                await self._on_response(message, response)
         except Exception as problem:  # noqa: BLE001 (signing in raises errors of its own; each is told to the client)
             await self.upstream.refused(message.id, self.unreachable(problem))
 
-    async def _take(self, message: Message, response: httpx2.Response) -> None:
+    async def _on_response(self, message: Message, response: httpx2.Response) -> None:
         if response.is_error and self._session is not None and response.status_code == httpx2.codes.NOT_FOUND:
             # A server that was restarted does not know the session any more.
             self._session = None
@@ -143,12 +143,12 @@ class StreamableHttp(RemoteTransport):
         if detail is not None:
             await self.upstream.refused(message.id, detail)
         elif message.is_request and kind == "text/event-stream":
-            await self._take_stream(message, response)
+            await self._on_event_stream(message, response)
         elif message.is_request:
             problem = ValueError(f"HTTP status {response.status_code} with no answer")
             await self.upstream.refused(message.id, self.unreachable(problem))
 
-    async def _take_stream(self, message: Message, response: httpx2.Response) -> None:
+    async def _on_event_stream(self, message: Message, response: httpx2.Response) -> None:
         """Read the stream that ends with the answer.
 
         Since the protocol of 2025-11-25 a server may close it earlier and expect the client to go on by the last event.

@@ -95,7 +95,7 @@ class Requester:
             if cursor is None:
                 return
 
-    async def received(self, message: Message) -> None:
+    async def on_server_message(self, message: Message) -> None:
         """Handle an answer to a request of ours, or pass the message on."""
         future = self._answers.get(message.id) if message.is_answer else None
         if future is not None and not future.done():
@@ -145,7 +145,7 @@ class Router:
         """Set who receives what comes from the servers."""
         self._receiver = receiver
         self._servers = [
-            Requester(upstream, partial(self.received_from, number), receiver.failed, receiver.warn)
+            Requester(upstream, partial(self.on_message_from, number), receiver.failed, receiver.warn)
             for number, upstream in enumerate(self.upstreams)
         ]
 
@@ -192,7 +192,7 @@ class Router:
             for number in sorted(self._ready):
                 await self.upstreams[number].send(message)
 
-    async def received_from(self, number: int, message: Message) -> None:
+    async def on_message_from(self, number: int, message: Message) -> None:
         """Handle a message from one server."""
         if message.is_request:
             # Two servers may use the same id.
@@ -203,7 +203,7 @@ class Router:
             self._names.pop("tools/list", None)
         elif message.method == "notifications/prompts/list_changed":
             self._names.pop("prompts/list", None)
-        await self._receiver.received(message)
+        await self._receiver.on_server_message(message)
 
     async def _serve(self, message: Message) -> None:
         try:
@@ -214,7 +214,7 @@ class Router:
             await self._receiver.failed(message, problem.detail)
             return
         if reply is not None:
-            await self._receiver.received(reply)
+            await self._receiver.on_server_message(reply)
 
     async def _reply(self, message: Message) -> Message | None:
         """Answer a request, or pass it on to a server that will."""
@@ -270,7 +270,7 @@ class Router:
         for capability in _ANNOUNCED:
             if capability in (result.get("capabilities") or {}):
                 changed = {"jsonrpc": "2.0", "method": f"notifications/{capability}/list_changed"}
-                await self._receiver.received(write(changed))
+                await self._receiver.on_server_message(write(changed))
 
     async def _list(self, method: str) -> list[dict[str, Any]]:
         found = await asyncio.gather(*(self._entries(number, method) for number in range(len(self._servers))))

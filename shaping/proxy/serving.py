@@ -88,7 +88,7 @@ def run_stdio(make_upstream: Callable[[Callable[[str, bytes], None]], Upstream |
     return run_relay(partial(_serve_stdio, make_upstream), options)
 
 
-def run_relay(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Options) -> int:
+def run_relay(serve: Callable[[ShaperLoader], Coroutine[Any, Any, int]], options: Options) -> int:
     """Serve until the client leaves, or a signal comes, or shaping cannot be loaded; return the exit code.
 
     A config with problems is no end: clients are told of it, in answer to their calls, until it is right.
@@ -99,11 +99,11 @@ def run_relay(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Opt
     return asyncio.run(_run(serve, options))
 
 
-async def _run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Options) -> int:
+async def _run(serve: Callable[[ShaperLoader], Coroutine[Any, Any, int]], options: Options) -> int:
     with _ending_signal() as signalled:
-        loading = Loading(options)
-        serving = asyncio.create_task(serve(loading))
-        loaded = asyncio.create_task(loading.wait())
+        loader = ShaperLoader(options)
+        serving = asyncio.create_task(serve(loader))
+        loaded = asyncio.create_task(loader.wait())
         endings: set[asyncio.Future[Any]] = {serving, signalled}
         try:
             await asyncio.wait({*endings, loaded}, return_when=asyncio.FIRST_COMPLETED)
@@ -116,20 +116,20 @@ async def _run(serve: Callable[[Loading], Coroutine[Any, Any, int]], options: Op
             if not serving.done():
                 serving.cancel()
                 await asyncio.wait({serving})
-            loading.close()
+            loader.close()
         if signalled.done():
             return 128 + signalled.result()
         code = serving.result() if not serving.cancelled() else 1
-        if loading.mcp_shaper is None:
+        if loader.mcp_shaper is None:
             await loaded  # a config with problems is told even where the client has left by now
         return code
 
 
 async def _serve_stdio(
-    make_upstream: Callable[[Callable[[str, bytes], None]], Upstream | Router], loading: Loading
+    make_upstream: Callable[[Callable[[str, bytes], None]], Upstream | Router], loader: ShaperLoader
 ) -> int:
     """Relay between standard input and output and a server, which is started before shaping is loaded."""
-    upstream = make_upstream(loading.log)
+    upstream = make_upstream(loader.server_log.add)
     if os.isatty(0):
         sys.stderr.write(_IN_A_TERMINAL)
     given, taken = claim_standard_streams()
@@ -141,13 +141,13 @@ async def _serve_stdio(
         except OSError:  # the client reads no more: it has left
             reader.close()
 
-    relay = Relay(upstream, loading, send)
+    relay = Relay(upstream, loader, send)
     try:
         await upstream.start()
-        loading.start()
+        loader.start()
         await _serve_until_end(reader, relay)
     finally:
-        loading.begin_to_write()
+        loader.begin_to_write()
         await to_the_end(relay.close())
         writer.close()
     # Why was logged when it happened; a client's log of exits should show it too.
@@ -158,7 +158,7 @@ async def _serve_until_end(reader: PipeReader, relay: Relay) -> None:
     async def read() -> None:
         async for line in reader.lines():
             try:
-                await relay.from_client(line)
+                await relay.on_client_line(line)
             except Exception as fault:  # noqa: BLE001 (whatever is wrong with one message, the next one is read)
                 logger.error("a message of the client was lost: %s", type(fault).__name__)  # noqa: TRY400 (a fault's text may hold a secret)
 
@@ -204,14 +204,44 @@ def _ending_signal() -> Iterator[asyncio.Future[int]]:
             loop.remove_signal_handler(number)
 
 
-class Loading:
-    """The shaper of a proxy, once it is loaded."""
+class ServerLog:
+    """Prints the lines of servers' logs, as soon as a config says what is private in them."""
+
+    def __init__(self) -> None:
+        self._mcp_shaper: MCPShaper | None = None
+        self._held: deque[tuple[str, bytes]] = deque(maxlen=_MOST_HELD)
+
+    def add(self, name: str, line: bytes) -> None:
+        """Print a line of a server's log with its name before it, or hold it until that can be done."""
+        if self._mcp_shaper is None:
+            self._held.append((name, line))
+        else:
+            print_line(name, line, self._mcp_shaper)
+
+    def warn(self, text: str) -> None:
+        """Log a text of ours that may quote a server after a colon, as soon as secrets can be taken out of it."""
+        self.add("", text.encode())
+
+    def print_by(self, mcp_shaper: MCPShaper) -> None:
+        """Print what is held and what comes from now on, without what this config says is private."""
+        self._mcp_shaper = mcp_shaper
+        while self._held:
+            print_line(*self._held.popleft(), mcp_shaper)
+
+    def close(self) -> None:
+        """Report the lines that are still held; our own say why it ended, as the error does that ends it."""
+        for name, lines in Counter(name for name, _ in self._held if name).items():
+            logger.warning("lines of the log of %s withheld, because the config was not read: %d", name, lines)
+
+
+class ShaperLoader:
+    """Loads the shaper of a proxy on a thread, and closes it at the end."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
         self.mcp_shaper: MCPShaper | None = None
         self._loaded: asyncio.Future[MCPShaper] = asyncio.get_running_loop().create_future()
-        self._held: deque[tuple[str, bytes]] = deque(maxlen=_MOST_HELD)
+        self.server_log = ServerLog()
 
     def start(self) -> None:
         """Begin to load."""
@@ -239,30 +269,16 @@ class Loading:
             raise
         return self._use(found)
 
-    def log(self, name: str, line: bytes) -> None:
-        """Print a line of a server's log with its name before it, as soon as secrets can be taken out of it."""
-        if self.mcp_shaper is None:
-            self._held.append((name, line))
-        else:
-            print_line(name, line, self.mcp_shaper)
-
-    def warn(self, text: str) -> None:
-        """Log a text of ours that may quote a server after a colon, as soon as secrets can be taken out of it."""
-        self.log("", text.encode())
-
     def begin_to_write(self) -> None:
         """Write what waits while the server leaves: a client that is tired of waiting for both kills us."""
         if self.mcp_shaper is not None and self.mcp_shaper.ledger is not None:
             self.mcp_shaper.ledger.flush(0)
 
     def close(self) -> None:
-        """Print what is still held, write what is still to be kept, and say what was saved."""
+        """Write what is still to be kept, and say what was saved."""
+        self.server_log.close()
         if self.mcp_shaper is None:
-            # Nobody knows what in them is private; our own say why it ended, as the error does that ends it.
-            for name, lines in Counter(name for name, _ in self._held if name).items():
-                logger.warning("lines of the log of %s withheld, because the config was not read: %d", name, lines)
             return
-        self._flush()
         if self.mcp_shaper.recorder is not None:
             self.mcp_shaper.recorder.close()
         if self.mcp_shaper.ledger is not None:
@@ -289,12 +305,8 @@ class Loading:
         """Set what answers are shaped by, unless another call was first after the config was corrected."""
         if self.mcp_shaper is None:
             self.mcp_shaper = mcp_shaper
-            self._flush()
+            self.server_log.print_by(mcp_shaper)
         return self.mcp_shaper
-
-    def _flush(self) -> None:
-        while self.mcp_shaper is not None and self._held:
-            print_line(*self._held.popleft(), self.mcp_shaper)
 
 
 def print_line(name: str, line: bytes, mcp_shaper: MCPShaper | None = None) -> None:

@@ -79,7 +79,7 @@ class UpstreamTransport(Protocol):
 class Receiver(Protocol):
     """Who is told what comes from a server."""
 
-    async def received(self, message: Message) -> None:
+    async def on_server_message(self, message: Message) -> None:
         """Handle a message from the server."""
 
     async def failed(self, request: Message, detail: ErrorDetail) -> None:
@@ -176,14 +176,14 @@ class Upstream:
                 return
         await self._pass_on(message)
 
-    async def received_line(self, line: bytes) -> bool:
+    async def on_server_line(self, line: bytes) -> bool:
         """Handle a line from the server; return whether it is a message."""
         large = len(line) > _LARGE_LINE
         read = await asyncio.get_running_loop().run_in_executor(None, from_server, line) if large else from_server(line)
         messages = [self._with_own_id(message) for message in read]
         for message in messages:
             try:
-                await self._take(message)
+                await self._on_server_message(message)
             except Exception as fault:  # noqa: BLE001 (whatever is wrong with one message, the next one is read)
                 logger.error("a message of the server %r was lost: %s", self.name, type(fault).__name__)  # noqa: TRY400 (a fault's text may hold a secret)
         if not messages and (request_id := unreadable_answer_id(line)) in self._unanswered:
@@ -247,7 +247,7 @@ class Upstream:
             self._closing.start(self._transport.close())
             self._transport = None
 
-    async def _take(self, message: Message) -> None:
+    async def _on_server_message(self, message: Message) -> None:
         if not self._answered:
             self._answered = self.reached = True
             self.failure = self._logged = None
@@ -258,7 +258,7 @@ class Upstream:
         elif request is not None:
             self._announced_name = _server_name(message) or self._announced_name
         if request is None or request.id != _greeting_id(self._initialize):
-            await self._receiver.received(message)
+            await self._receiver.on_server_message(message)
         elif self._greeting is not None and not self._greeting.done():
             self._greeting.set_result(message)
 
@@ -448,7 +448,7 @@ class Child:
 
     async def _read(self, reader: PipeReader, upstream: Upstream) -> None:
         async for line in reader.lines():
-            if not await upstream.received_line(line):
+            if not await upstream.on_server_line(line):
                 # Some servers print to the stream that carries the protocol; that is log, not a broken connection.
                 self.note(line)
         if await self._has_ended(_EXIT_CODE_SECONDS):

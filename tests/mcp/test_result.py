@@ -395,15 +395,15 @@ def test_a_shaped_result_fits_the_projected_schema(shaper: Shaper) -> None:
 
 def test_an_unchanged_answer_is_not_sent_again(shaper: Shaper) -> None:
     from shaping.mcp.parts import BOTH, ResultContext, ToolEntry
-    from shaping.mcp.result import shape_call
+    from shaping.mcp.result import shape_result
 
     result = {"content": [text(PAGE)], "structuredContent": PAGE}
     plan = shaper.plan("search", surface="mcp")
-    first = shape_call(
+    first = shape_result(
         shaper, result, ResultContext("search", plan, ToolEntry({}, BOTH), call=CallContext(if_none_match="none"))
     ).wire
     tag = first["_meta"]["shaping"]["etag"]
-    again = shape_call(
+    again = shape_result(
         shaper, result, ResultContext("search", plan, ToolEntry({}, BOTH), call=CallContext(if_none_match=tag))
     ).wire
     assert without_meta(again) == {"content": [text("not modified")], "structuredContent": {}}
@@ -495,7 +495,7 @@ def test_our_tool_answers_sql_over_what_was_left_out() -> None:
     mcp_shaper = MCPShaper(shaper, relay=True)
     session = Session(shaper.loaded_config, {"name": "x", "version": "1"})
     rows = {"items": [{"id": number, "state": "open" if number % 3 else "closed"} for number in range(90)]}
-    answer = mcp_shaper.shape_answer(session, "list", ToolCallOptions(), {"content": [text(rows)]}, server="")
+    answer = mcp_shaper.shape_result(session, "list", ToolCallOptions(), {"content": [text(rows)]}, server="")
     cut = answer["content"][0]["text"]
     ref = re.search(r"ref=(r_\w+)", cut)
     assert ref is not None

@@ -27,7 +27,7 @@ def test_a_client_without_a_session_is_known_by_its_name_while_it_keeps_calling(
     first = sessions.of(request(), loaded_config)
     assert sessions.of(request(), loaded_config) is first
     assert sessions.of(request("other"), loaded_config) is not first
-    assert (first.known.reads, first.owner) == ("structured", None)
+    assert (first.client.reads, first.owner) == ("structured", None)
     monkeypatch.setattr(module, "_IDLE_SECONDS", -1.0)
     assert sessions.of(request(), loaded_config) is not first
 
@@ -48,7 +48,7 @@ def test_only_so_many_clients_without_sessions_are_remembered(monkeypatch: pytes
 
 
 def test_a_request_without_a_connection_belongs_to_nobody_in_particular() -> None:
-    assert Sessions().of(SimpleNamespace(), Shaper({}).loaded_config).client is None
+    assert Sessions().of(SimpleNamespace(), Shaper({}).loaded_config).client_info is None
 
 
 def test_a_block_in_the_program_outranks_the_config() -> None:

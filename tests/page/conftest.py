@@ -39,7 +39,7 @@ class Home:
         result = {
             "content": [{"type": "text", "text": value if isinstance(value, str) else orjson.dumps(value).decode()}]
         }
-        mcp_shaper.shape_answer(session, tool, ToolCallOptions(), result, server=server)
+        mcp_shaper.shape_result(session, tool, ToolCallOptions(), result, server=server)
         ledger.close(30)
         shaper.close()
 

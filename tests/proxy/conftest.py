@@ -10,15 +10,15 @@ import pytest
 
 from shaping.proxy.messages import Message
 from shaping.proxy.relay import Relay
-from shaping.proxy.serving import Loading, Options
+from shaping.proxy.serving import Options, ShaperLoader
 
 
 class Driver:
     """A client in this process: it sends lines, and keeps the lines that come back."""
 
-    def __init__(self, upstream: Any, loading: Loading, owner: str | None = None) -> None:
+    def __init__(self, upstream: Any, loader: ShaperLoader, owner: str | None = None) -> None:
         self.upstream = upstream
-        self.relay = Relay(upstream, loading, self._receive, owner=owner)
+        self.relay = Relay(upstream, loader, self._receive, owner=owner)
         self.lines: list[bytes] = []
         self.sent: list[bytes] = []
         self._number = 0
@@ -32,7 +32,7 @@ class Driver:
     async def send(self, message: dict[str, Any]) -> None:
         line = json.dumps(message, separators=(", ", ": ")).encode()
         self.sent.append(line)
-        await self.relay.from_client(line)
+        await self.relay.on_client_line(line)
 
     async def until(self, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """Wait for a message, and give the first that is meant."""
@@ -91,19 +91,19 @@ def connect(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
         record: Any = None,
         names_itself: bool = True,
     ) -> AsyncIterator[Driver]:
-        loading = Loading(
+        loader = ShaperLoader(
             Options(config=None if config is None else str(config), record=record, names_itself=names_itself)
         )
-        loading.start()
-        driver = Driver(make(log or (lambda *_: None)), loading)
+        loader.start()
+        driver = Driver(make(log or (lambda *_: None)), loader)
         try:
             if greet:
                 await driver.greet()
             yield driver
         finally:
             await driver.relay.close()
-            await loading.get()
-            loading.close()
+            await loader.get()
+            loader.close()
 
     return connected
 

@@ -15,7 +15,7 @@ import pytest
 from shaping.proxy import relay, upstream
 from shaping.proxy.messages import UnusableConfigError, may_hold_secret
 from shaping.proxy.relay import Relay
-from shaping.proxy.serving import Loading, Options
+from shaping.proxy.serving import Options, ShaperLoader
 from shaping.proxy.upstream import command_server
 
 if TYPE_CHECKING:
@@ -350,16 +350,16 @@ async def test_the_address_of_a_resource_holds_no_private_parameter(connect: Con
 async def test_what_a_line_of_a_log_began_is_withheld_in_the_next_ones(
     private: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    loading = Loading(Options(config=str(private)))
-    loading.start()
-    await loading.get()
+    loader = ShaperLoader(Options(config=str(private)))
+    loader.start()
+    await loader.get()
     body = [f"MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC{number:02}xYzAbCdEf12" for number in range(80)]
     key = ["-----BEGIN PRIVATE KEY-----", *body, "-----END PRIVATE KEY-----"]
     block = ("ssn:", "  kind: x", "", f"  value: {PRIVATE}", "'ssn': {", "  'x': 1,", f"  'y': {PRIVATE}", "}")
     for line in ("starting", "no such ssn:", f"   {PRIVATE}", f"   {PRIVATE}", *block, "ready", *key, "  done"):
-        loading.log("server", line.encode())
-    loading.log("other", b"   fine")
-    loading.close()
+        loader.server_log.add("server", line.encode())
+    loader.server_log.add("other", b"   fine")
+    loader.close()
     said = capsys.readouterr().err
     assert PRIVATE not in said
     assert "MIIEv" not in said
@@ -369,14 +369,14 @@ async def test_what_a_line_of_a_log_began_is_withheld_in_the_next_ones(
 async def test_a_line_that_cannot_be_read_is_logged_without_what_is_private(
     private: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    loading = Loading(Options(config=str(private)))
-    loading.start()
-    log = partial(loading.log, "server")
+    loader = ShaperLoader(Options(config=str(private)))
+    loader.start()
+    log = partial(loader.server_log.add, "server")
     log(f'{{"jsonrpc":"2.0","result":{{"ssn":"{PRIVATE}"'.encode())  # before the config is read
-    await loading.get()
+    await loader.get()
     log(f'{{"jsonrpc":"2.0","result":{{"ssn":"{PRIVATE}","said":"{TOKEN}"'.encode())
     log(b"listening on port 80")
-    loading.close()
+    loader.close()
     told = capsys.readouterr().err
     assert PRIVATE not in told
     assert TOKEN not in told
@@ -389,13 +389,13 @@ async def test_lines_of_a_log_are_withheld_while_nobody_knows_what_is_private(
 ) -> None:
     config = tmp_path / "config.json"
     config.write_text('{"global": {"private": ["**.ssn"')
-    loading = Loading(Options(config=str(config)))
-    loading.start()
-    loading.log("server", f"ssn={PRIVATE}".encode())
-    loading.warn(f"a line cannot be read: ssn={PRIVATE}")
+    loader = ShaperLoader(Options(config=str(config)))
+    loader.start()
+    loader.server_log.add("server", f"ssn={PRIVATE}".encode())
+    loader.server_log.warn(f"a line cannot be read: ssn={PRIVATE}")
     with pytest.raises(UnusableConfigError):
-        await loading.get()
-    loading.close()
+        await loader.get()
+    loader.close()
     told = capsys.readouterr().err + caplog.text
     assert PRIVATE not in told
     assert "lines of the log of server withheld, because the config was not read: 1" in told
@@ -492,7 +492,7 @@ async def test_the_log_of_a_fault_of_ours_says_where_and_not_what(
         def fail(*_: Any, **__: Any) -> Any:
             raise ValueError("hunter" + "2" * 3)
 
-        monkeypatch.setattr("shaping.mcp.shaper.MCPShaper.shape_answer", fail)
+        monkeypatch.setattr("shaping.mcp.shaper.MCPShaper.shape_result", fail)
         answer = await driver.call("mirror", result={"content": []})
     assert "the answer is withheld" in str(answer)
     assert "ValueError" in caplog.text

@@ -16,7 +16,7 @@ import pytest
 
 from shaping.proxy import http_limits, http_server
 from shaping.proxy.http_server import serve_http
-from shaping.proxy.serving import Loading, Options
+from shaping.proxy.serving import Options, ShaperLoader
 from shaping.proxy.upstream import command_server
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ async def serving(command: list[str], config: Path | None = None, **options: Any
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    loading = Loading(Options(None if config is None else str(config), for_user=False))
+    loader = ShaperLoader(Options(None if config is None else str(config), for_user=False))
     make = command_server(command)
-    server = asyncio.create_task(serve_http(lambda: make(loading.log), loading, "127.0.0.1", port, **options))
+    server = asyncio.create_task(serve_http(lambda: make(loader.server_log.add), loader, "127.0.0.1", port, **options))
     try:
         while not server.done():
             try:
