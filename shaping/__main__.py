@@ -8,6 +8,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
+from shaping.proxy import spawn_early
+
 if TYPE_CHECKING:
     from shaping.commands import CommandOptions
 
@@ -126,8 +128,6 @@ def _is_usable(values: dict[str, str]) -> bool:
 
 
 def _proxy(values: dict[str, str], expand: bool, command: list[str]) -> NoReturn:
-    from shaping.proxy import spawn_early  # noqa: PLC0415 (nothing else is imported before it)
-
     process = spawn_early(command)
     from shaping.proxy.serving import relay_command  # noqa: PLC0415 (loaded while the server starts)
 

@@ -20,6 +20,7 @@ from shaping.cli.output import CONFIG, MAX_TOKENS, PROFILE, option_problems, pri
 from shaping.commands.ending import render_wire
 from shaping.commands.process import OURS
 from shaping.commands.program import run_program
+from shaping.commands.stream import stream_program
 from shaping.envelope import Dialect, exit_code_for
 from shaping.errors import ToolError, from_exception, make_error
 from shaping.learning.record import Recorder
@@ -104,9 +105,11 @@ def run(
     try:
         if cursor:
             code = _next_page(config, cursor, options)
+        elif stream:
+            code = stream_program(command or [], config, options)
         else:
             recorder = None if record is None else Recorder(record)
-            code = run_program(command or [], config, options, stream=stream, progress=progress, recorder=recorder)
+            code = run_program(command or [], config, options, progress=progress, recorder=recorder)
     except BrokenPipeError:
         # Whoever reads our output has seen enough; `main` knows what to do.
         raise

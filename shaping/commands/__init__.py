@@ -14,19 +14,18 @@ from shaping.budget.lines import Rules
 from shaping.commands.output import (
     COMMAND_FORMATS,
     LEFT_OPEN,
-    REDACTED,
     Capture,
     CleanedOutputs,
     CommandResponse,
     Finished,
     Invocation,
     OutputStream,
-    with_facts,
+    plain_response,
 )
-from shaping.commands.process import NotStartedError, Sink, run_process
+from shaping.commands.process import Sink, run_process
 from shaping.parsers import Parsed, parse
 from shaping.settings.context import PlanChooser
-from shaping.settings.plan import Overrides, Plan
+from shaping.settings.plan import Overrides, Plan, as_paths
 from shaping.settings.resolve import ranked
 from shaping.settings.sources import presets_for
 from shaping.tokens import counter
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from os import PathLike
 
+    from shaping.commands.storage import PartWriter
     from shaping.envelope import Envelope
     from shaping.shaper import Shaper
 
@@ -102,7 +102,7 @@ def plan_for(source: PlanChooser, argv: Sequence[str], options: CommandOptions, 
     """Return the plan for a command's output; `strict` raises ConfigError for options that cannot be met."""
     fields = options.get("fields")
     request = Overrides(
-        fields=(fields,) if isinstance(fields, str) else None if fields is None else tuple(fields),
+        fields=None if fields is None else as_paths(fields),
         max_tokens=options.get("max_tokens"),
         dialect=options.get("dialect"),
     )
@@ -118,15 +118,15 @@ def invocation_of(argv: Sequence[str], options: CommandOptions) -> Invocation:
         tuple(argv),
         timeout=options.get("timeout"),
         etag=options.get("etag"),
-        fields=tuple(options.get("fields") or ()),
+        fields=as_paths(options.get("fields") or ()),
         cwd=None if cwd is None else os.fspath(cwd),
         env=options.get("env"),
         stdin=options.get("stdin"),
     )
 
 
-class CommandSource(PlanChooser):
-    """The config of commands; their shaper is loaded for the first that prints data, is cut or is to be an envelope."""
+class LazyShaper(PlanChooser):
+    """The config of commands, and their shaper, which plain text that fits does without."""
 
     def __init__(self, config: str | PathLike[str] | None = None, environ: Mapping[str, str] | None = None) -> None:
         """Find the config."""
@@ -135,9 +135,10 @@ class CommandSource(PlanChooser):
 
     @cached_property
     def shaper(self) -> Shaper:
-        """The shaper by this config."""
-        shaper: Shaper = responses().make_shaper(self._config, self._environ)
-        return shaper
+        """The shaper by this config, loaded when it is first asked for."""
+        from shaping.shaper import Shaper  # noqa: PLC0415 (plain text does without it: costs 50 ms)
+
+        return Shaper(self._config, expandable=True, watch=False, environ=self._environ)
 
     def close(self) -> None:
         """Close the shaper, where it was loaded."""
@@ -145,13 +146,8 @@ class CommandSource(PlanChooser):
             self.shaper.close()
 
 
-def shaper_of(source: Shaper | CommandSource) -> Shaper:
-    """Return the shaper that commands are shaped by."""
-    return source.shaper if isinstance(source, CommandSource) else source
-
-
 def run_command(
-    source: Shaper | CommandSource,
+    source: Shaper | LazyShaper,
     plan: Plan,
     invocation: Invocation,
     *,
@@ -167,19 +163,15 @@ def run_command(
     sinks: tuple[Sink, Sink] = stdout, stderr
     if copies is not None:
         sinks = _Tee(stdout, copies[0]), _Tee(stderr, copies[1])
-    try:
-        ended = run_process(invocation, *sinks, stop=stop)
-    except NotStartedError as problem:
-        failed: CommandResponse = responses().not_started_response(problem, invocation, plan)
-        return failed
+    ended = run_process(invocation, *sinks, stop=stop)
     finished = Finished(invocation, ended, stdout, stderr)
     raw = stdout.text() + stderr.text()
-    if not shaped:
+    if not shaped and ended.not_started is None:
         return CommandResponse(lambda: make_response(source, plan, finished).envelope, ended.exit_code, "", raw=raw)
     return replace(make_response(source, plan, finished), raw=raw)
 
 
-def make_response(source: Shaper | CommandSource, plan: Plan, finished: Finished) -> CommandResponse:
+def make_response(source: Shaper | LazyShaper, plan: Plan, finished: Finished) -> CommandResponse:
     """Return the response of a command that has ended."""
     out = finished.stdout
     formats = [name for name in plan.parse if name in COMMAND_FORMATS]
@@ -190,25 +182,23 @@ def make_response(source: Shaper | CommandSource, plan: Plan, finished: Finished
 
 
 def _respond(
-    source: Shaper | CommandSource, plan: Plan, cleaned: CleanedOutputs, parsed: Parsed | None = None
+    source: Shaper | LazyShaper, plan: Plan, cleaned: CleanedOutputs, parsed: Parsed | None = None
 ) -> CommandResponse:
-    response: CommandResponse = responses().respond(shaper_of(source), plan, cleaned, parsed)
-    return response
+    from shaping.commands.response import respond  # noqa: PLC0415 (plain text does without it: costs 60 ms)
+
+    return respond(_loaded(source), plan, cleaned, parsed)
 
 
-def responses() -> Any:
-    """Load the responses of commands that print data, are cut, or are to be envelopes, and the shaper for them."""
-    from shaping.commands import response  # noqa: PLC0415 (plain text does without it: costs 60 ms)
-
-    return response
+def _loaded(source: Shaper | LazyShaper) -> Shaper:
+    return source.shaper if isinstance(source, LazyShaper) else source
 
 
-def _plain_text(source: Shaper | CommandSource, plan: Plan, cleaned: CleanedOutputs) -> CommandResponse | None:
+def _plain_text(source: Shaper | LazyShaper, plan: Plan, cleaned: CleanedOutputs) -> CommandResponse | None:
     """Return the response to a command whose text fits and needs only cleaning; None for every other."""
     finished, ended = cleaned.finished, cleaned.finished.ended
     rules_apply = plan.fields is not None or plan.private is not None or plan.drop_lines or plan.debug
     asks_etag = finished.invocation.etag is not None or "etag" in plan.envelope
-    coded = ended.timed_out or ended.child_exit_code in plan.exit_codes
+    coded = ended.not_started or ended.timed_out or ended.child_exit_code in plan.exit_codes
     unusual = plan.dialect != "none" or not plan.enabled or source.mode == "off" or bool(source.warnings)
     whole = finished.stdout.whole and finished.stderr.whole
     if rules_apply or asks_etag or coded or unusual or not whole:
@@ -217,15 +207,13 @@ def _plain_text(source: Shaper | CommandSource, plan: Plan, cleaned: CleanedOutp
     exact = counter(plan.tokenizer).exact
     if plan.max_tokens is not None and not is_within(shown + err, plan.max_tokens - _FACTS, exact):
         return None
-    facts = [str(ended)] if ended.exit_code else []
-    facts += [REDACTED] if cleaned.out.redacted or cleaned.err.redacted else []
-    facts += [LEFT_OPEN] if ended.left_open else []
-    return CommandResponse(
+    return plain_response(
         lambda: _respond(source, plan, cleaned).envelope,
-        ended.exit_code,
-        shown,
-        with_facts(err, facts),
-        failure=f"({ended})\n" if ended.exit_code else "",
+        ended,
+        (shown, err),
+        failure=str(ended) if ended.exit_code else "",
+        redacted=bool(cleaned.out.redacted or cleaned.err.redacted),
+        more=[LEFT_OPEN] if ended.left_open else [],
     )
 
 
@@ -241,10 +229,15 @@ class _Tee:
         self._copy.flush()
 
 
-def new_capture(source: Shaper | CommandSource, plan: Plan) -> Capture:
+def new_capture(source: Shaper | LazyShaper, plan: Plan) -> Capture:
     """Return a capture for one output, which spills to the store unless paths are private."""
-    writer = None if plan.private is not None else lambda: responses().PartWriter(shaper_of(source), plan.redact)
-    return Capture(writer, Rules.of(plan).important)
+
+    def make_writer() -> PartWriter:
+        from shaping.commands.storage import PartWriter  # noqa: PLC0415 (few outputs are too large for memory)
+
+        return PartWriter(_loaded(source), plan.redact)
+
+    return Capture(make_writer if plan.private is None else None, Rules.of(plan).important)
 
 
 def _answered(
@@ -252,7 +245,7 @@ def _answered(
 ) -> Envelope[Any]:
     if not argv:
         raise ValueError("a command needs at least the name of a program")
-    source = shaper or CommandSource()
+    source = shaper or LazyShaper()
     try:
         # The caller gets an envelope, so that is what the budget is for.
         plan = plan_for(source, argv, {"dialect": "invariant", **options})

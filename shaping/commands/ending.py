@@ -15,8 +15,7 @@ import orjson
 from shaping import envelope as envelopes, errors
 from shaping.cleaning import may_be_envelope
 from shaping.cleaning.call import clean_envelope
-from shaping.commands.output import CommandResponse, Finished, Invocation
-from shaping.commands.process import NOT_FOUND, NOT_RUN, NotStartedError, ProcessExit
+from shaping.commands.output import CommandResponse, Finished
 from shaping.errors.texts import scrub_value
 from shaping.parsers import Parsed
 from shaping.parsers.terminal import is_error_line
@@ -26,6 +25,7 @@ from shaping.response import Shaped, Warned, did_you_mean, nearest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from shaping.commands.process import ProcessExit
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
     from shaping.errors.codes import ExitTable
@@ -200,9 +200,10 @@ def error_of(
     return detail.model_copy(update={"code": "EXECUTION_ERROR", "http": 500}) if foreign else detail
 
 
-def not_started_response(problem: NotStartedError, invocation: Invocation, plan: Plan) -> CommandResponse:
+def not_started_response(finished: Finished, plan: Plan) -> CommandResponse:
     """Return the response for a command that could not be started."""
-    error, code = not_started(problem.__cause__, invocation.argv, invocation.environ)
+    invocation, code = finished.invocation, finished.ended.exit_code
+    error = not_started(finished.ended.not_started, invocation.argv, invocation.environ)
     envelope = envelopes.command_envelope(
         None, exit_code=code, argv=invocation.argv[:1], error=error, duration_ms=0, extensions={"exit_code": code}
     )
@@ -212,10 +213,8 @@ def not_started_response(problem: NotStartedError, invocation: Invocation, plan:
     return replace(in_dialect(envelope, plan, code), started=False)
 
 
-def not_started(
-    problem: BaseException | None, argv: Sequence[str], environ: Mapping[str, str]
-) -> tuple[ErrorDetail, int]:
-    """Describe why a program could not be started, and return the exit code for it."""
+def not_started(problem: Exception | None, argv: Sequence[str], environ: Mapping[str, str]) -> ErrorDetail:
+    """Describe why a program could not be started."""
     program = argv[0]
     found = shutil.which(program, path=environ.get("PATH"))
     if isinstance(problem, FileNotFoundError) and found is None:
@@ -224,19 +223,15 @@ def not_started(
         if len(program.split()) > 1:
             line = " ".join((program, *map(quote, argv[1:])))
             hint = f"There is no shell that would read it: shaping run -- {_for_shell(line)}"
-        return errors.make_error(
-            "NOT_FOUND", f"there is no program {program!r} on PATH", similar=similar, hint=hint
-        ), NOT_FOUND
+        return errors.make_error("NOT_FOUND", f"there is no program {program!r} on PATH", similar=similar, hint=hint)
     if isinstance(problem, FileNotFoundError):
-        return errors.make_error(
-            "NOT_FOUND", f"{program!r} names an interpreter or a directory that is not there"
-        ), NOT_FOUND
+        return errors.make_error("NOT_FOUND", f"{program!r} names an interpreter or a directory that is not there")
     if isinstance(problem, PermissionError):
-        return errors.make_error("PERMISSION_DENIED", f"{program!r} may not be run", hint="Check its rights."), NOT_RUN
+        return errors.make_error("PERMISSION_DENIED", f"{program!r} may not be run", hint="Check its rights.")
     if getattr(problem, "errno", None) == errno.E2BIG:
-        return errors.make_error("TOO_LARGE", "the arguments are longer than the system takes"), NOT_RUN
+        return errors.make_error("TOO_LARGE", "the arguments are longer than the system takes")
     why = os.strerror(problem.errno) if isinstance(problem, OSError) and problem.errno else str(problem)
-    return errors.make_error("BAD_ARGUMENT", f"{program!r} cannot be run: {why}"), NOT_RUN
+    return errors.make_error("BAD_ARGUMENT", f"{program!r} cannot be run: {why}")
 
 
 def _for_shell(line: str) -> str:

@@ -17,7 +17,7 @@ from shaping.parsers.terminal import clean_lines, error_lines
 from shaping.redaction import StreamRedactor, redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from shaping.commands.process import ProcessExit
     from shaping.commands.storage import PartWriter
@@ -284,10 +284,21 @@ def clean_output(capture: Capture, plan: Plan, rules: Rules, *, off: bool = Fals
     return CleanedOutput(NumberedLines(kept), hits, exact, dropped)
 
 
-def with_facts(err: str, facts: Sequence[str]) -> str:
-    """Return standard error with one line of facts below it, where there are any."""
+def plain_response(
+    make_envelope: Callable[[], Envelope[Any]],
+    ended: ProcessExit,
+    texts: tuple[str, str],
+    *,
+    failure: str,
+    redacted: bool,
+    more: Iterable[str],
+) -> CommandResponse:
+    """Return a response of plain text, with one line of facts below standard error where there is something to say."""
+    out, err = texts
+    facts = [*([failure] if failure else []), *([REDACTED] if redacted else []), *more]
     err += "\n" if err and not err.endswith("\n") else ""
-    return f"{err}({'; '.join(facts)})\n" if facts else err
+    err += f"({'; '.join(facts)})\n" if facts else ""
+    return CommandResponse(make_envelope, ended.exit_code, out, err, failure=f"({failure})\n" if failure else "")
 
 
 class CleanedOutputs:

@@ -30,10 +30,6 @@ _LINGER: Final = 0.5  # seconds that the pipes may stay silent after the program
 _PASSED_ON: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT")
 
 
-class NotStartedError(Exception):
-    """A program could not be started; its cause says why."""
-
-
 class Sink(Protocol):
     """Takes one of a program's outputs."""
 
@@ -50,6 +46,7 @@ class ProcessExit:
     timed_out: bool = False
     left_open: bool = False  # something it started still holds its outputs
     duration_ms: float = 0.0
+    not_started: OSError | ValueError | None = None  # why there was nothing to end
 
     @property
     def exit_code(self) -> int:
@@ -80,7 +77,7 @@ def run_process(start: Invocation, stdout: Sink, stderr: Sink, *, stop: threadin
                 preexec_fn=end_with_parent(),  # noqa: PLW1509 (one system call, looked up before the fork)
             )
         except (OSError, ValueError) as problem:
-            raise NotStartedError from problem
+            return ProcessExit(NOT_FOUND if isinstance(problem, FileNotFoundError) else NOT_RUN, not_started=problem)
         passing.to(process.pid)
         watch = _Watch(process, None if start.timeout is None else began + start.timeout, stop)
         feeder = _feeding(process.stdin, start.stdin)

@@ -13,7 +13,6 @@ from shaping.cleaning import replaced, unmatched
 from shaping.commands.ending import Ending, in_dialect, not_started_response, of_command
 from shaping.commands.output import (
     LEFT_OPEN,
-    REDACTED,
     CleanedOutput,
     CleanedOutputs,
     CommandResponse,
@@ -21,25 +20,25 @@ from shaping.commands.output import (
     Finished,
     OutputCutter,
     err_share,
+    plain_response,
     protected_text,
-    with_facts,
 )
-from shaping.commands.storage import PartWriter, StoredOutput
+from shaping.commands.storage import StoredOutput
 from shaping.present import fit_lines, plan_beside
 from shaping.present.notices import Detail, describe_cut_lines, describe_dropped, errors_cut, pays_to_say
 from shaping.present.wrap import pays_as_data, tag_of, wants_tag
 from shaping.response import CallContext, Warned
-from shaping.shaper import Shaper, for_rows
+from shaping.shaper import for_rows
 from shaping.store.files import ResultFile, result_file, results_folder
 from shaping.tokens import counter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from os import PathLike
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from shaping.envelope import Envelope
     from shaping.parsers import Parsed
     from shaping.settings.plan import Plan
+    from shaping.shaper import Shaper
 
 
 _REF: Final = "r_mje4ezyohk4ousux5wk7vm2nti"  # a placeholder, as dear as any ref
@@ -49,16 +48,14 @@ _NOTHING: Final = CutText("", 0, whole=False)
 _STATED: Final = frozenset({"REDACTED", "ERRORS_CUT", "BAD_CONFIG"})
 
 
-def make_shaper(config: str | PathLike[str] | None, environ: Mapping[str, str]) -> Shaper:
-    """Make the shaper of one command."""
-    return Shaper(config, expandable=True, watch=False, environ=environ)
-
-
 def respond(shaper: Shaper, plan: Plan, cleaned: CleanedOutputs, parsed: Parsed | None) -> CommandResponse:
     """Return the response of a command that has ended; `parsed` is the data that it printed, where it did."""
+    finished = cleaned.finished
+    if finished.ended.not_started is not None:
+        return not_started_response(finished, plan)
     if plan.enabled or plan.dialect != "none":
         return _Response(shaper, plan, cleaned, parsed).respond()
-    in_envelope, finished = replace(plan, dialect="invariant"), cleaned.finished
+    in_envelope = replace(plan, dialect="invariant")
     return CommandResponse(
         lambda: _Response(shaper, in_envelope, cleaned, parsed).respond().envelope,
         finished.ended.exit_code,
@@ -70,9 +67,6 @@ def respond(shaper: Shaper, plan: Plan, cleaned: CleanedOutputs, parsed: Parsed 
 def respond_to_stream(shaper: Shaper, plan: Plan, finished: Finished, data: Any) -> Envelope[Any]:
     """Return the envelope that ends a stream: how the command ended, and a ref to all that it printed."""
     return _Response(shaper, plan, CleanedOutputs(finished, plan, off=shaper.mode == "off"), None).end_of_stream(data)
-
-
-__all__ = ["PartWriter", "make_shaper", "not_started_response", "respond", "respond_to_stream"]
 
 
 class _Response:
@@ -297,20 +291,15 @@ class _Response:
         etag: str | None = None,
         same: bool = False,
     ) -> CommandResponse:
-        """Write a response as plain text, with one line of facts where there is something to say."""
-        facts = [*self._facts([*self._warnings(), *warnings], etag, same=same), *more]
-        failure = f"({facts[0]})\n" if self._error is not None else ""
-        return CommandResponse(envelope, self._finished.ended.exit_code, out, with_facts(err, facts), failure=failure)
-
-    def _facts(self, warnings: Sequence[Warned], etag: str | None, *, same: bool) -> Iterator[str]:
-        """List the failure, redactions, warnings, and what the program's own envelope says about its data."""
-        if self._error is not None:
-            yield self._ending.failure
-        if any(warned.code == "REDACTED" for warned in warnings):
-            yield REDACTED
-        yield from (warned.message for warned in warnings if warned.code not in _STATED)
-        if same:
-            yield "not modified"
-        elif etag:
-            yield f"etag {etag}"
-        yield from self._ending.own_facts()
+        """Write a response as plain text, with its warnings and what the program's own envelope says about its data."""
+        warnings = [*self._warnings(), *warnings]
+        told = [warned.message for warned in warnings if warned.code not in _STATED]
+        tag = ["not modified"] if same else [f"etag {etag}"] if etag else []
+        return plain_response(
+            envelope,
+            self._finished.ended,
+            (out, err),
+            failure=self._ending.failure,
+            redacted=any(warned.code == "REDACTED" for warned in warnings),
+            more=[*told, *tag, *self._ending.own_facts(), *more],
+        )

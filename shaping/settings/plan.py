@@ -65,9 +65,13 @@ class Overrides:
     channels: Channels | None = None
 
     def __post_init__(self) -> None:
-        fields: str | Iterable[str] | None = self.fields
-        if fields is not None and type(fields) is not tuple:  # a string is one path, and not one for each letter
-            object.__setattr__(self, "fields", (fields,) if isinstance(fields, str) else tuple(fields))
+        if self.fields is not None and type(self.fields) is not tuple:
+            object.__setattr__(self, "fields", as_paths(self.fields))
+
+
+def as_paths(fields: str | Iterable[str]) -> tuple[str, ...]:
+    """Return the paths to keep as a tuple; a string is one path, and not one for each letter."""
+    return (fields,) if isinstance(fields, str) else tuple(fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ import pytest
 
 from shaping import Shaper, shape
 from shaping.commands import command, invocation_of, plan_for, run_command
-from shaping.commands.program import stream_command
 from shaping.commands.storage import read_stream, streams_of
+from shaping.commands.stream import stream_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,6 +31,11 @@ def test_a_command_is_a_tool_in_python(shaper: Shaper, tmp_path: Path) -> None:
     assert "a\n" in envelope.data["stdout"]
     assert ran("cat", stdin=b'{"a": 1}', shaper=shaper).data == {"a": 1}
     assert ran("sh", "-c", "echo $X", env={**os.environ, "X": "y"}, shaper=shaper).data == {"stdout": "y\n"}
+
+
+def test_a_field_that_is_given_as_a_string_is_one_path(shaper: Shaper) -> None:
+    envelope = ran("echo", '{"id": 1, "name": "x"}', fields="id", shaper=shaper)
+    assert (envelope.data, envelope.warnings) == ({"id": 1}, ())
 
 
 def test_a_command_needs_no_shaper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
