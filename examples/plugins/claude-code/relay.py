@@ -75,7 +75,8 @@ def _withheld(client: str, given: bytes) -> bytes:
         name: type(value)() if isinstance(value, str | list | dict) else value
         for name, value in payload["tool_response"].items()
     }
-    new[next(name for name in ("stdout", "content", "result") if name in new)] = _WITHHELD
+    if told := next((name for name in ("stdout", "content", "result", "filenames") if name in new), ""):
+        new[told] = [_WITHHELD] if told == "filenames" else _WITHHELD
     answer = {"hookEventName": "PostToolUse", "updatedToolOutput": new}
     return json.dumps({"hookSpecificOutput": answer}).encode()
 

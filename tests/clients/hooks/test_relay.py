@@ -297,6 +297,8 @@ def test_a_result_that_the_resident_process_does_not_answer_for_is_withheld(user
             "toolResult": {"resultType": "success", "textResultForLlm": ROWS},
         }
         told = json.loads(other.run(copilot, "copilot-cli", seconds=0.1))["modifiedResult"]
+        grep = {**payload, "tool_name": "Grep", "tool_response": {"filenames": [ROWS], "numFiles": 1}}
+        files = output_of(other.run(grep, seconds=0.1))
 
         assert other.run({**payload, "hook_event_name": "SessionStart"}, seconds=0.1) == ""
         assert other.run(payload, seconds=0.1, SHAPING="off") == ""
@@ -304,6 +306,7 @@ def test_a_result_that_the_resident_process_does_not_answer_for_is_withheld(user
     assert shown == {**payload["tool_response"], "stdout": told["textResultForLlm"]}
     assert told["textResultForLlm"].startswith("[withheld: shaping did not answer in time")
     assert told["resultType"] == "success"
+    assert files == {"filenames": [told["textResultForLlm"]], "numFiles": 1}
 
 
 def test_an_idle_resident_process_ends_and_leaves_no_socket(user: HookUser, tmp_path: Path) -> None:
