@@ -132,14 +132,18 @@ class Shaper(PlanChooser):
     def _shape(self, plan: Plan, value: Any, call: CallContext) -> Shaped:
         """Clean the value, then present it; a fault in either never costs the tool's answer."""
         started = perf_counter() if plan.debug else 0.0
-        read = _Reading(value, plan, call)
         try:
             read = _read(value, plan, call)
+        except Exception as fault:  # noqa: BLE001 (a fault of ours, whatever it is, must not cost the tool's answer)
+            return unshaped(value, plan, call, fault)
+        try:
             cleaned = clean(read.data, read.plan, read.call)
             if cleaned.original is not None and cleaned.original is not read.data:
                 read = read._replace(data=cleaned.original)  # a generator is used up once it is opened
-            self._log_warnings(cleaned.warnings, plan.tool, known=call.warnings)
-            self._look_for_fields(read.data, read.plan)
+            if cleaned.warnings:
+                self._log_warnings(cleaned.warnings, plan.tool, known=call.warnings)
+            if read.plan.fields is not None and read.plan.fields.include:
+                self._look_for_fields(read.data, read.plan)
             timings = {"clean": round((perf_counter() - started) * 1000, 3)} if plan.debug else {}
             response = present(
                 cleaned, read.plan, read.call, self.facts, self._originals, timings=timings, may_cut=not read.is_log
@@ -149,7 +153,7 @@ class Shaper(PlanChooser):
                 response = self._shape(plan.but(parse=()), value, call)
         except CleaningError as fault:
             return unshaped(fault.original, read.plan, read.call, fault.cause)
-        except Exception as fault:  # noqa: BLE001 (a fault of ours, whatever it is, must not cost the tool's answer)
+        except Exception as fault:  # noqa: BLE001 (a fault of cleaning or presenting must not cost it either)
             return unshaped(read.data, read.plan, read.call, fault)
         return response
 
@@ -161,8 +165,6 @@ class Shaper(PlanChooser):
 
     def _look_for_fields(self, value: Any, plan: Plan) -> None:
         """Log fields to keep that the first answer of a tool has under another spelling; later ones may lack any."""
-        if plan.fields is None or not plan.fields.include:
-            return
         if not value or (plan.tool, plan.config_hash) in self._looked:
             return
         self._looked.add((plan.tool, plan.config_hash))
