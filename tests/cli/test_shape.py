@@ -306,13 +306,13 @@ def test_a_config_that_is_not_in_use_is_told_once(tmp_path: Path) -> None:
 def test_what_is_private_is_not_offered_for_a_field_that_is_not_there(tmp_path: Path, mcp: bool) -> None:
     config = tmp_path / "response_config.json"
     config.write_text(json.dumps({"tool_overrides": {"*": {"private": ["users"]}}}))
-    data: dict[str, Any] = {"id": 1, "users": {"ada": 1}}
+    data: dict[str, Any] = {"id": 1, "users": {"lovelace": 1}}
     given = {"content": [], "structuredContent": data} if mcp else data
     done = shaping(
         "--config", str(config), "--fields", "users.zz", *(["--mcp"] if mcp else []), stdin=json.dumps(given)
     )
     assert "warning: NO_SUCH_FIELD: nothing at users; there is: id\n" in done.stderr
-    assert "ada" not in done.output
+    assert "lovelace" not in done.output
 
 
 def test_a_mode_that_there_is_not_is_told_once_on_standard_error() -> None:
