@@ -15,7 +15,7 @@ import time
 CONNECT_FAILED = (FileNotFoundError, ConnectionRefusedError, NotADirectoryError)
 _RESIDENT = "shaping.clients.hooks.resident"
 SECONDS = 4.0  # after which the result is withheld; the client itself would then show it as it is
-_WITHHELD = "[withheld: shaping did not answer in time, and secrets could not be taken out; try it again]"
+_WITHHELD = "[withheld: shaping gave no answer, so secrets could not be taken out; try it again, or ask for less]"
 _UNSHAPED = ("off", "observe", "0", "false", "no")  # values of SHAPING by which results stay as they are
 
 
@@ -33,7 +33,11 @@ def main() -> None:
     except CONNECT_FAILED:
         # Nobody waits for a process to start: this result stays as it is, the next one is shaped.
         _start([*program, "hook", "serve"] if program else [sys.executable, "-m", _RESIDENT, directory])
-    except (TimeoutError, BlockingIOError, ConnectionError):  # it is too busy, or ended in the middle
+    except (
+        TimeoutError,
+        BlockingIOError,
+        ConnectionError,
+    ):  # it is too busy, ended in the middle, or refuses that much
         if os.environ.get("SHAPING", "").strip().lower() not in _UNSHAPED:
             os.write(1, _withheld(client, given))
 
@@ -58,7 +62,10 @@ def _ask(client: str, directory: str, given: bytes) -> bytes:
     while part := connection.recv(1 << 16):
         parts.append(part)
         connection.settimeout(max(0.001, deadline - time.monotonic()))
-    return b"".join(parts)
+    answer = b"".join(parts)
+    if not answer.endswith(b"\n"):
+        raise ConnectionError
+    return answer[:-1]
 
 
 def _withheld(client: str, given: bytes) -> bytes:
@@ -70,9 +77,9 @@ def _withheld(client: str, given: bytes) -> bytes:
         return json.dumps({"modifiedResult": {**payload["toolResult"], "textResultForLlm": _WITHHELD}}).encode()
     if payload["hook_event_name"] != "PostToolUse":
         return b""
-    # Numbers and flags stay, because the client wants each member of the type that it has.
+    # Numbers, flags and the kind of a search stay, because the client wants each member of the type that it has.
     new = {
-        name: type(value)() if isinstance(value, str | list | dict) else value
+        name: type(value)() if isinstance(value, str | list | dict) and name != "mode" else value
         for name, value in payload["tool_response"].items()
     }
     if told := next((name for name in ("stdout", "content", "result", "filenames") if name in new), ""):

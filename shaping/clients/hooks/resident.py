@@ -55,7 +55,9 @@ def _serve(listening: socket.socket, service: HookService, idle: float) -> None:
         with connection, suppress(OSError, ValueError):
             connection.settimeout(_TICK)
             request = _request(connection)
-            connection.sendall(service.answer(request) if request else b"")
+            # The line's end tells a whole answer, which may be empty, from one that this process did not come to give.
+            if request:
+                connection.sendall(service.answer(request) + b"\n")
 
 
 def _request(connection: socket.socket) -> bytes:

@@ -297,16 +297,43 @@ def test_a_result_that_the_resident_process_does_not_answer_for_is_withheld(user
             "toolResult": {"resultType": "success", "textResultForLlm": ROWS},
         }
         told = json.loads(other.run(copilot, "copilot-cli", seconds=0.1))["modifiedResult"]
-        grep = {**payload, "tool_name": "Grep", "tool_response": {"filenames": [ROWS], "numFiles": 1}}
+        grep = {
+            **payload,
+            "tool_name": "Grep",
+            "tool_response": {"mode": "files_with_matches", "filenames": [ROWS], "numFiles": 1},
+        }
         files = output_of(other.run(grep, seconds=0.1))
 
         assert other.run({**payload, "hook_event_name": "SessionStart"}, seconds=0.1) == ""
         assert other.run(payload, seconds=0.1, SHAPING="off") == ""
     os.close(here)
     assert shown == {**payload["tool_response"], "stdout": told["textResultForLlm"]}
-    assert told["textResultForLlm"].startswith("[withheld: shaping did not answer in time")
+    assert told["textResultForLlm"].startswith("[withheld: shaping gave no answer")
     assert told["resultType"] == "success"
-    assert files == {"filenames": [told["textResultForLlm"]], "numFiles": 1}
+    assert files == {"mode": "files_with_matches", "filenames": [told["textResultForLlm"]], "numFiles": 1}
+
+
+def test_a_result_that_the_resident_process_took_and_ended_without_an_answer_is_withheld(
+    user: HookUser, tmp_path: Path
+) -> None:
+    other = HookUser(user.home, user.work, {**user.env, "XDG_CACHE_HOME": str(tmp_path)})
+    other.directory.mkdir(parents=True)
+    ends = (
+        "import os, socket; s = socket.socket(socket.AF_UNIX); s.bind('new'); s.listen(); os.rename('new', 'socket'); "
+    )
+    ends += "c = s.accept()[0]; c.recv(1 << 20); c.sendall(b'{}')"
+    with subprocess.Popen([sys.executable, "-c", ends], cwd=other.directory):
+        wait_for((other.directory / "socket").exists)
+
+        shown = output_of(other.run(user.bash("gh api /x", ROWS)))
+
+    assert shown["stdout"].startswith("[withheld: ")
+
+
+def test_a_result_too_large_for_the_resident_process_is_withheld(user: HookUser) -> None:
+    shown = output_of(user.run(user.bash("gh api /x", "line\n" * 4_000_000)))
+
+    assert shown["stdout"].startswith("[withheld: ")
 
 
 def test_an_idle_resident_process_ends_and_leaves_no_socket(user: HookUser, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import net from "node:net"
 
 const told = {/* told at installation */}
 const MILLISECONDS = 4000
-const WITHHELD = "[withheld: shaping did not answer in time, and secrets could not be taken out; try it again]"
+const WITHHELD = "[withheld: shaping gave no answer, so secrets could not be taken out; try it again, or ask for less]"
 const UNSHAPED = ["off", "observe", "0", "false", "no"]  // values of SHAPING by which results stay as they are
 
 function start() {
@@ -17,7 +17,7 @@ function start() {
   started.unref()
 }
 
-// Resolves to the answer, "" where the result stays as it is, or undefined where there was no answer in time.
+// Resolves to the answer, "" where the result stays as it is, or undefined where there was no whole answer in time.
 function ask(payload) {
   return new Promise((resolve) => {
     const ours = Object.entries(process.env).filter(([name, value]) => name.startsWith("SHAPING") && !value.includes("\n"))
@@ -29,7 +29,10 @@ function ask(payload) {
     const give_up = setTimeout(() => connection.destroy(), MILLISECONDS)
     connection.on("connect", () => { connected = true; connection.write(Buffer.concat([Buffer.from(head), body])) })
     connection.on("data", (part) => parts.push(part))
-    connection.on("end", () => resolve(Buffer.concat(parts).toString()))
+    connection.on("end", () => {
+      const answer = Buffer.concat(parts).toString()
+      if (answer.endsWith("\n")) resolve(answer.trim())  // without its end it is no whole answer
+    })
     connection.on("error", () => { if (!connected) { start(); resolve("") } })
     connection.on("close", () => { clearTimeout(give_up); resolve(connected ? undefined : "") })
   })
