@@ -11,6 +11,7 @@ its path; those that only write the same data in another form are taken to keep 
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -273,6 +274,7 @@ def section(folder: Path) -> str:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description="Compare with peers, which are installed first, and write the table.").parse_args()
     body = "\n\n".join(section(folder) for folder in (corpus.PAYLOADS, corpus.MORE))
     print(body)
     versions = ", ".join(f"{package} {_version(directory)}" for directory, package in PACKAGES.values())
