@@ -274,7 +274,7 @@ def section(folder: Path) -> str:
 
 
 def main() -> None:
-    argparse.ArgumentParser(description="Compare with peers, which are installed first, and write the table.").parse_args()
+    argparse.ArgumentParser(description="Install peers, compare with them, and write the table.").parse_args()
     body = "\n\n".join(section(folder) for folder in (corpus.PAYLOADS, corpus.MORE))
     print(body)
     versions = ", ".join(f"{package} {_version(directory)}" for directory, package in PACKAGES.values())
