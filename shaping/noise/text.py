@@ -18,8 +18,9 @@ from shaping.parsers.snapshot import fold_tree, is_tree
 from shaping.parsers.terminal import clean_lines, count_repeats, is_error_line, matcher, without_surrogates
 from shaping.response import Omission, Reason
 
-_VERSION = r"v?\d+(?:\.\d+)+[\w.+-]*"
-_ENUMERATION = re.compile(rf"{_VERSION}(?:, ?{_VERSION}){{19,}}")
+# A version is read in one way only: nineteen that could each be read in several take seconds.
+_VERSION = r"v?\d++(?:\.\d++)++[\w.+-]*+"
+_ENUMERATION = re.compile(rf"(?<![\w.+-]){_VERSION}(?:, ?{_VERSION}){{19,}}")
 _NEXT_VERSION = re.compile(r", ?v?\d")
 _LEAST_COMMAS = 19  # commas between versions
 
