@@ -52,6 +52,7 @@ _ROWS: Final[tuple[Format, ...]] = ("pipes", "csv", "commits", "files", "grep", 
 _OUTLINES: Final[tuple[Format, ...]] = ("pairs", "yaml")  # whose beginning is of the same format
 _DOCUMENTS: Final[tuple[Format, ...]] = ("xml", "yaml")
 _TABLES: Final[tuple[Format, ...]] = ("pipes", "grep", "log", "table")  # that stand in a text about something else
+_ALIKE: Final[tuple[Format, ...]] = ("log", "table")  # whose lines may be shorter as lines than as rows
 _LEAST_TABLE = 300  # characters of such a table
 _FEW = 4  # lines before rows, and after them, that may be of another kind
 _MANY_LINES = 20  # of rows, which are known without the last few of them
@@ -171,7 +172,7 @@ def is_cheaper(parsed: Parsed, *, as_lines: bool = True) -> bool:
     sure = _SURE_OF_OUTLINES if parsed.format in _DOCUMENTS else _SURE
     if guess > _WORTH - _SURE and (guess > _WORTH + sure or count(written) > _WORTH * count(parsed.text)):
         return False
-    short = encoders.lines.encode(parsed.text) if as_lines else parsed.text
+    short = encoders.lines.encode(parsed.text) if as_lines and parsed.format in _ALIKE else parsed.text
     return short == parsed.text or count(written) <= count(short) / _CLEARLY
 
 
