@@ -16,7 +16,8 @@ from shaping.learning.record import Recorder
 from shaping.operations.openapi import from_openapi_file, from_openapi_url
 from shaping.operations.openapi.client import Auth, HttpConfig
 from shaping.operations.openapi.document import DocumentError
-from shaping.operations.registry import RegistrationError, Registry, scan
+from shaping.operations.registry import RegistrationError, Registry
+from shaping.operations.scan import scan
 from shaping.operations.spec import OperationFilter, Spec, TooManyError, listing_tokens, select_operations
 from shaping.proxy import LIMITS
 from shaping.response import counted

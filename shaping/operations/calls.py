@@ -18,7 +18,7 @@ from pydantic_core import PydanticSerializationError
 from shaping.envelope import Envelope, is_envelope, local_envelope
 from shaping.envelope.dialects.members import ORDER
 from shaping.errors import ErrorDetail, from_exception, make_error
-from shaping.operations.execute import Identity
+from shaping.operations.access import Identity
 from shaping.response import import_extra
 
 if TYPE_CHECKING:
@@ -201,6 +201,7 @@ class Listener(anyio.AsyncContextManagerMixin):
     """An async context in which the events of a channel are received; leaving it cancels all calls under way."""
 
     connected = False
+    _tasks: TaskGroup
 
     def __init__(self, transport: Transport, channel: str) -> None:
         self._transport = transport
@@ -208,35 +209,40 @@ class Listener(anyio.AsyncContextManagerMixin):
 
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
-        async with anyio.create_task_group() as tasks:
-            await tasks.start(self._listen)
+        async with anyio.create_task_group() as self._tasks:
+            await self._tasks.start(self._listen)
             try:
                 yield self
             finally:
-                tasks.cancel_scope.cancel()
+                self._tasks.cancel_scope.cancel()
 
     async def _listen(self, *, task_status: TaskStatus[None]) -> None:
         async with self._transport.listen(self._listens_to) as messages:
             self.connected = True
             task_status.started()
-            await self._receive(messages)
+            try:
+                async for message in messages:
+                    self._receive(message)
+            except OSError as lost:
+                log.warning("the connection for calls was lost: %s", type(lost).__name__)
+            finally:
+                self.connected = False
+                self.disconnected()
 
-    async def _receive(self, messages: AsyncIterator[bytes]) -> None:
+    def _receive(self, message: bytes) -> None:
         try:
-            async for message in messages:
-                try:
-                    event = read_event(message)
-                except ValidationError:
-                    log.warning("a message that is no event was dropped")
-                else:
-                    self.handle(event)
-        except OSError as lost:
-            log.warning("the connection for calls was lost: %s", type(lost).__name__)
-        finally:
-            self.connected = False
+            event = read_event(message)
+        except ValidationError:
+            log.warning("a message that is no event was dropped")
+        else:
+            self.handle(event)
 
     def handle(self, event: Event) -> None:
         """Act on one event."""
+        raise NotImplementedError
+
+    def disconnected(self) -> None:
+        """Act on the end of the connection: nothing comes any more."""
         raise NotImplementedError
 
     async def _notify(self, channel: str, event: Event, seconds: float = 5.0) -> None:
@@ -262,8 +268,6 @@ class CallHandler(Listener):
     `identify` returns who a request comes from; by default it believes the request, which is right only where trusted
     processes alone can publish. `shape` shapes the answers for a model.
     """
-
-    _tasks: TaskGroup
 
     def __init__(
         self,
@@ -301,11 +305,10 @@ class CallHandler(Listener):
         elif isinstance(event, Aborted) and (running := self._running.get(_call_key(event))) is not None:
             running.cancel()
 
-    async def _receive(self, messages: AsyncIterator[bytes]) -> None:
-        async with anyio.create_task_group() as self._tasks:
-            await super()._receive(messages)
-            # Whoever asked can no longer be heard or answered.
-            self._tasks.cancel_scope.cancel()
+    def disconnected(self) -> None:
+        """Stop every call: whoever asked can no longer be heard or answered."""
+        for scope in self._running.values():
+            scope.cancel()
 
     async def _serve(self, request: Requested, scope: anyio.CancelScope) -> None:
         try:
@@ -413,25 +416,20 @@ class PendingCalls(Listener):
         except PydanticSerializationError:
             return pending.error_envelope("BAD_ARGUMENT", "the input cannot be written as JSON")
         self._pending[pending.request_id] = pending
-        try:
-            return await self._await_answer(pending, message, request.seconds)
-        finally:
-            del self._pending[pending.request_id]
-
-    async def _await_answer(self, pending: _PendingCall, message: bytes, seconds: float | None) -> Envelope[Any]:
         delivered = True  # until known otherwise: a publish that is cut off may have arrived
         try:
-            with anyio.move_on_after(seconds):
+            with anyio.move_on_after(request.seconds):
                 delivered = bool(await self._transport.publish(self._channel, message))
                 if not delivered:
                     return pending.error_envelope("UNAVAILABLE", "nobody serves this channel")
                 await pending.done.wait()
+            return pending.answer or pending.error_envelope("TIMEOUT", f"no answer in {request.seconds} seconds")
         except OSError as lost:
             return pending.error_envelope("UNAVAILABLE", f"the connection failed: {type(lost).__name__}")
         finally:
+            del self._pending[pending.request_id]
             if pending.answer is None and delivered:
                 await self._send_abort(pending.request_id)
-        return pending.answer or pending.error_envelope("TIMEOUT", f"no answer in {seconds} seconds")
 
     async def abort(self, request_id: str, reason: str = "") -> bool:
         """Stop a call on both sides; False where none of that id is pending."""
@@ -446,12 +444,10 @@ class PendingCalls(Listener):
         """Notify the other side that nobody waits."""
         await self._notify(self._channel, Aborted(request_id=request_id, reason=reason, reply_to=self._replies), 1.0)
 
-    async def _receive(self, messages: AsyncIterator[bytes]) -> None:
-        try:
-            await super()._receive(messages)
-        finally:
-            for pending in self._pending.values():
-                pending.resolve(pending.error_envelope("UNAVAILABLE", "the connection for calls was lost"))
+    def disconnected(self) -> None:
+        """End every call: no answer can come any more."""
+        for pending in self._pending.values():
+            pending.resolve(pending.error_envelope("UNAVAILABLE", "the connection for calls was lost"))
 
     def handle(self, event: Event) -> None:
         """Settle the call that an event is about."""

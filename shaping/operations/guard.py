@@ -104,8 +104,6 @@ def _code_in(payload: Any, members: tuple[str, ...]) -> Iterator[str]:
 
 
 def _check_code(code: str, language: Language | None, digest: str) -> None:
-    if language is None:
-        raise _blocked("EVAL_BLOCKED_CONSTRUCT", "code in an undeclared language", digest)
     if len(code.encode("utf-8", "surrogatepass")) > MAX_CODE_BYTES:
         raise _blocked("EVAL_BLOCKED_CONSTRUCT", f"code of more than {MAX_CODE_BYTES} bytes", digest)
     # Python reads identifiers in this normal form, so a keyword in full-width letters is the keyword.

@@ -24,7 +24,8 @@ from starlette.routing import Route
 from shaping.cleaning import Pieces
 from shaping.envelope import Envelope, local_envelope
 from shaping.errors import ToolError, from_exception, nearest
-from shaping.operations.execute import Identity, IdentityResult, resolve_identity, without_earlier
+from shaping.operations.access import Identity, IdentityResult, resolve_identity
+from shaping.operations.registry import without_earlier
 from shaping.operations.schemas import schema_of
 from shaping.operations.spec import Spec, tool_definition
 from shaping.proxy.http_limits import HostGuard

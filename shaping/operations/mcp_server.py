@@ -14,7 +14,7 @@ from pydantic import Field
 
 from shaping.errors import ErrorDetail, ToolError
 from shaping.mcp.fastmcp import ShapingMiddleware
-from shaping.operations.execute import IdentityResult, resolve_identity
+from shaping.operations.access import IdentityResult, resolve_identity
 from shaping.operations.spec import Spec, tool_definition
 
 if TYPE_CHECKING:

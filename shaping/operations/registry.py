@@ -1,131 +1,29 @@
-"""`scan` finds operations in modules, and a registry calls operations, each answered with an envelope."""
+"""A registry of operations, and the calling of them: each call is answered with an envelope."""
 
 from __future__ import annotations
 
-import hashlib
-import sys
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator, Mapping
+import inspect
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from time import perf_counter, time_ns
+from typing import Any, TypeAlias
 
+import anyio
+import anyio.to_thread
+from pydantic import BaseModel
+
+from shaping.agent.caller import is_async
 from shaping.cleaning import Pieces
-from shaping.envelope import Envelope, local_envelope, unwrap
-from shaping.errors import ToolError, nearest
-from shaping.operations.execute import (
-    Context,
-    Env,
-    Handler,
-    Identity,
-    PreparedCall,
-    PreparedHandler,
-    Trust,
-    execute,
-    shape_envelope,
-    subscribe,
-    without_earlier,
-)
-from shaping.operations.guard import visible
-from shaping.operations.spec import Operation, Spec, check_spec, make_spec
+from shaping.envelope import Envelope, is_envelope, local_envelope, unwrap
+from shaping.errors import ToolError, from_exception, nearest
+from shaping.operations.access import Access, Context, Env, Identity, Trust
+from shaping.operations.guard import admit, visible
+from shaping.operations.spec import Operation, Spec
+from shaping.response import Warned
 from shaping.shaper import Shaper
 
-if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
-
-
-@dataclass(frozen=True, slots=True)
-class ScanProblem:
-    """A module that cannot be used, and why."""
-
-    path: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Scan:
-    """The operations of a directory: those with handlers, specs without one, and modules that failed."""
-
-    operations: list[tuple[Spec, Callable[..., Any]]] = field(default_factory=list)
-    specs: list[Spec] = field(default_factory=list)
-    problems: list[ScanProblem] = field(default_factory=list)
-
-
-def scan(directory: str | Traversable) -> Scan:
-    """Import every module under a directory, each on its own, and collect the operations that it exports.
-
-    A module exports `spec` (with or without `handler`) or functions under `@operation`; a module that cannot be
-    imported is one of the result's `problems`. Besides a path, `directory` may be any `Traversable`, as of a zip file.
-    """
-    found = Scan()
-    for file in _modules(Path(directory) if isinstance(directory, str) else directory):
-        try:
-            exports = list(_exports(_load(str(file), file.read_bytes())))
-        except KeyboardInterrupt:
-            raise
-        except BaseException as fault:  # noqa: BLE001  a module may do anything when it is imported, even exit
-            found.problems.append(ScanProblem(str(file), _reason(fault)))
-            continue
-        for spec, handler in exports:
-            if handler is None:
-                found.specs.append(spec)
-            else:
-                found.operations.append((spec, handler))
-    return found
-
-
-def _modules(directory: Traversable) -> Iterator[Traversable]:
-    """Yield modules, depth first, without links and without names that begin with `_` or `.`."""
-    for entry in sorted(directory.iterdir(), key=lambda entry: entry.name):
-        if entry.name.startswith(("_", ".")) or (isinstance(entry, Path) and entry.is_symlink()):
-            continue
-        if entry.is_dir():
-            yield from _modules(entry)
-        elif entry.name.endswith(".py"):
-            yield entry
-
-
-def _load(path: str, source: bytes) -> ModuleType:
-    """Run a module under a name of its own, so that two of one name do not meet."""
-    name = f"shaping_scanned_{hashlib.sha256(path.encode()).hexdigest()[:16]}"
-    module = ModuleType(name)
-    module.__file__ = path
-    sys.modules[name] = module
-    try:
-        exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  importing is what was asked for
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
-
-
-def _exports(module: ModuleType) -> Iterator[tuple[Spec, Callable[..., Any] | None]]:
-    """Yield the operations of a module: `spec` with or without `handler`, and every function under `@operation`."""
-    members = dict(vars(module))
-    spec, handler = members.get("spec"), members.get("handler")
-    if spec is not None:
-        if handler is not None and not callable(handler):
-            raise TypeError(f"handler is {type(handler).__name__}; expected a callable")
-        yield _spec(spec), handler
-    for member in members.values():
-        # What it imported from elsewhere is exported there.
-        if isinstance(member, Operation) and member.function.__module__ == module.__name__:
-            yield member.pair
-
-
-def _spec(declared: Any) -> Spec:
-    if isinstance(declared, Spec):
-        return check_spec(declared)
-    if isinstance(declared, Mapping):
-        return make_spec(**declared)
-    raise TypeError(f"spec is {type(declared).__name__}; expected a Spec or a mapping")
-
-
-def _reason(fault: BaseException) -> str:
-    lines = str(fault).strip().splitlines()
-    return f"{type(fault).__name__}: {lines[0]}" if lines else type(fault).__name__
+Handler: TypeAlias = Callable[..., Any]
 
 
 class RegistrationError(ValueError):
@@ -143,7 +41,7 @@ class Registry:
 
     def __init__(self, *, shaper: Shaper | None = None, allow_eval: bool | None = None) -> None:
         self._specs: dict[str, Spec] = {}
-        self._handlers: dict[str, PreparedHandler] = {}
+        self._handlers: dict[str, Handler] = {}
         self._shaper = shaper
         self._trust = Trust()
         self._allow_eval = allow_eval
@@ -175,18 +73,11 @@ class Registry:
 
     def register_spec(self, spec: Spec, *, replace: bool = False) -> None:
         """Add the spec of an operation; it can be called once it has a handler."""
-        check_spec(spec)
-        if spec.id in self._specs and not replace:
-            raise RegistrationError(
-                f"{spec.id!r} is registered already; pass replace=True to put this one in its place"
-            )
-        self._specs[spec.id] = spec
+        _put(self._specs, spec.id, spec, "is registered", replace=replace)
 
     def register_handler(self, name: str, handler: Handler, *, replace: bool = False) -> None:
         """Add the handler of an operation whose spec is or will be registered."""
-        if name in self._handlers and not replace:
-            raise RegistrationError(f"{name!r} has a handler already; pass replace=True to put this one in its place")
-        self._handlers[name] = PreparedHandler.of(handler)
+        _put(self._handlers, name, handler, "has a handler", replace=replace)
 
     def add(self, operations: Iterable[tuple[Spec, Handler]], *, replace: bool = False) -> None:
         """Register the pairs of spec and handler that an adapter (`from_openapi`, `McpServer.operations`) returns."""
@@ -218,15 +109,22 @@ class Registry:
         shape: bool = False,
         trust: Trust | None = None,
     ) -> Envelope[Any]:
-        """Call an operation; the answer is always an envelope.
+        """Call an operation; the answer is always an envelope, and only cancellation gets out as an exception.
 
         Its data is validated and normalised by the operation's schema; `shape` also shapes it for a model.
         """
-        call = self._prepare(name, input, identity, request_id, trust)
-        if not isinstance(call, PreparedCall):
-            return call
-        envelope = await execute(call, time_limit)
-        return shape_envelope(envelope, name, self.shaper) if shape else envelope
+        started = perf_counter()
+        try:
+            spec = self._find(name, subscribes=False)
+            value = self._check(spec, input, identity, trust)
+            with anyio.fail_after(spec.time_limit if time_limit is None else time_limit):
+                result = await _run(self._handlers[name], value, self._context(name, identity, request_id))
+            envelope = _answer(spec, result)
+        except Exception as fault:  # noqa: BLE001  whatever a handler raises is the answer to its call
+            envelope = self._failure(name, fault)
+        elapsed = round((perf_counter() - started) * 1000, 3)
+        envelope = _fill_meta(envelope, request_id=request_id, duration_ms=elapsed)
+        return _shaped(envelope, name, self.shaper) if shape else envelope
 
     async def execute_or_raise(
         self,
@@ -249,18 +147,29 @@ class Registry:
         shape: bool = False,
         trust: Trust | None = None,
     ) -> AsyncGenerator[Envelope[Any], None]:
-        """Yield an envelope for each item of a subscription; closing this closes the handler's generator."""
-        call = self._prepare(name, input, identity, request_id, trust, subscribes=True)
-        if not isinstance(call, PreparedCall):
-            yield call
-            return
-        pieces = Pieces()
-        async with aclosing(subscribe(call, idle_timeout)) as envelopes:
-            async for envelope in envelopes:
-                if shape:
-                    envelope = without_earlier(envelope, pieces, name, self.shaper)  # noqa: PLW2901  the same item
-                    envelope = shape_envelope(envelope, name, self.shaper)  # noqa: PLW2901  the same item
-                yield envelope
+        """Yield an envelope for each item of a subscription, a failure as the last one.
+
+        An item is asked for when the consumer asks, so a slow consumer holds the handler back and nothing piles up.
+        Closing this closes the handler's generator.
+        """
+        number, pieces = 0, Pieces()
+
+        def finished(envelope: Envelope[Any]) -> Envelope[Any]:
+            envelope = _fill_meta(_numbered(envelope, number), request_id=request_id)
+            if not shape:
+                return envelope
+            return _shaped(without_earlier(envelope, pieces, name, self.shaper), name, self.shaper)
+
+        try:
+            spec = self._find(name, subscribes=True)
+            value = self._check(spec, input, identity, trust)
+            stream = _call(self._handlers[name], value, self._context(name, identity, request_id))()
+            async with aclosing(stream) as items:
+                async for item in _items_in_time(items, idle_timeout, name):
+                    yield finished(_answer(spec, item))
+                    number += 1
+        except Exception as fault:  # noqa: BLE001  whatever a handler raises is the last item
+            yield finished(self._failure(name, fault))
 
     def build_env(
         self,
@@ -282,34 +191,6 @@ class Registry:
                 env.setdefault(spec.namespace, Env())[spec.name] = partial(call_one, spec.id)
         return env
 
-    def _prepare(
-        self,
-        name: str,
-        given: Any,
-        identity: Identity | None,
-        request_id: str | None,
-        trust: Trust | None,
-        *,
-        subscribes: bool = False,
-    ) -> PreparedCall | Envelope[Any]:
-        """Return the call to make, or the error that answers one that cannot be made."""
-
-        def make_env(only: Collection[str] | None) -> Env:
-            return self.build_env(identity, namespaces=only, request_id=request_id)
-
-        try:
-            spec = self._find(name, subscribes=subscribes)
-        except ToolError as wrong:
-            return local_envelope(None, name, error=wrong.detail, request_id=request_id)
-        return PreparedCall(
-            spec,
-            self._handlers[name],
-            {} if given is None else given,
-            Context(name, identity, request_id, make_env),
-            allow_eval=self.allow_eval,
-            trusted=trust is self._trust,
-        )
-
     def _find(self, name: str, *, subscribes: bool) -> Spec:
         spec = self.get(name)
         if spec is None or name not in self._handlers:
@@ -320,3 +201,112 @@ class Registry:
             instead = "execute it" if subscribes else "subscribe to it"
             raise ToolError("BAD_ARGUMENT", f"{name} is a {spec.type}; {instead}", phase="validation")
         return spec
+
+    def _check(self, spec: Spec, given: Any, identity: Identity | None, trust: Trust | None) -> Any:
+        """Check the caller's rights and the input; return the input as the handler gets it."""
+        access = Access() if trust is self._trust else spec.access
+        given = {} if given is None else given
+        given = given.model_dump(mode="json") if isinstance(given, BaseModel) else given
+        access.check(spec.id, identity, given)
+        admit(spec, given, allow_eval=self.allow_eval)
+        value = spec.input.read(given)
+        # Reading may have changed what the input says, so what the handler will see is checked as well.
+        access.check(spec.id, identity, value if isinstance(value, BaseModel) else given)
+        return value
+
+    def _context(self, name: str, identity: Identity | None, request_id: str | None) -> Context:
+        return Context(name, identity, request_id, partial(self.build_env, identity, request_id=request_id))
+
+    def _failure(self, name: str, fault: Exception) -> Envelope[Any]:
+        """Make the error envelope for an exception."""
+        changes = name in self._specs and self._specs[name].state_changing
+        return local_envelope(None, name, error=from_exception(fault, state_changing=changes))
+
+
+def _put(entries: dict[str, Any], name: str, entry: Any, state: str, *, replace: bool) -> None:
+    """Enter an operation's spec or handler; a name that is taken is refused unless it is to be replaced."""
+    if name in entries and not replace:
+        raise RegistrationError(f"{name!r} {state} already; pass replace=True to put this one in its place")
+    entries[name] = entry
+
+
+def _call(handler: Handler, value: Any, context: Context) -> Callable[[], Any]:
+    """Return a handler with its arguments: the input and, where it takes two, the context."""
+    try:
+        parameters = inspect.signature(handler).parameters.values()
+    except (TypeError, ValueError):  # builtins and some C callables have none
+        parameters = {}.values()
+    places = sum(p.kind in {p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD} for p in parameters)
+    takes_context = places >= 2 or any(p.kind == p.VAR_POSITIONAL for p in parameters)
+    return partial(handler, value, context) if takes_context else partial(handler, value)
+
+
+async def _run(handler: Handler, value: Any, context: Context) -> Any:
+    """Await a handler; one that is not async runs in a thread, so that it blocks nobody else."""
+    call = _call(handler, value, context)
+    if is_async(handler):
+        return await call()
+    result = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
+    return await result if inspect.isawaitable(result) else result
+
+
+async def _items_in_time(items: AsyncIterator[Any], idle_timeout: float | None, name: str) -> AsyncGenerator[Any, None]:
+    """Yield item by item, and stop waiting for one that does not come."""
+    while True:
+        try:
+            with anyio.fail_after(idle_timeout):
+                item = await anext(items)
+        except StopAsyncIteration:
+            return
+        except TimeoutError:
+            raise ToolError("TIMEOUT", f"{name} gave nothing for {idle_timeout} seconds") from None
+        yield item
+
+
+def _answer(spec: Spec, result: Any) -> Envelope[Any]:
+    """Wrap what the handler returned, unless it is an envelope, and bring its data into the declared form.
+
+    Data that is not in that form is reported, never replaced by a guess.
+    """
+    if not is_envelope(result):
+        envelope = local_envelope(result, spec.id)
+    else:
+        envelope = result if isinstance(result, Envelope) else Envelope.parse(result, "sourced")
+    if not envelope.ok:
+        return envelope
+    data, found = spec.output.normalise(envelope.data)
+    if not found and data is envelope.data:
+        return envelope
+    mismatches = tuple(Warned("OUTPUT_MISMATCH", issue["message"], issue["path"] or None) for issue in found)
+    return envelope.model_copy(update={"data": data, "warnings": (*envelope.warnings, *mismatches)})
+
+
+def _numbered(envelope: Envelope[Any], number: int) -> Envelope[Any]:
+    """Add which item of the subscription this is, and when it came."""
+    meta = envelope.meta
+    timestamp = getattr(meta, "timestamp", None) or time_ns() // 1_000_000
+    extensions = {**meta.extensions, "sequence": number, "timestamp": timestamp}
+    return envelope.model_copy(update={"meta": meta.model_copy(update={"extensions": extensions})})
+
+
+def _fill_meta(envelope: Envelope[Any], **meta: Any) -> Envelope[Any]:
+    """Add meta members that the source did not set."""
+    missing = {
+        name: value for name, value in meta.items() if value is not None and getattr(envelope.meta, name) is None
+    }
+    return envelope.model_copy(update={"meta": envelope.meta.model_copy(update=missing)}) if missing else envelope
+
+
+def _shaped(envelope: Envelope[Any], tool: str, shaper: Shaper) -> Envelope[Any]:
+    """Shape the data as the config says for this operation; meta stays."""
+    made = shaper.shape(envelope.data, tool=tool, source=envelope, error=envelope.error, as_json=True).envelope
+    if made.meta.source == envelope.meta.source and made.meta.request_id == envelope.meta.request_id:
+        return made
+    # Where shaping is off or failed, its answer is a new envelope; only its data and warnings are of use here.
+    return envelope.model_copy(update={"data": made.data, "warnings": (*envelope.warnings, *made.warnings)})
+
+
+def without_earlier(envelope: Envelope[Any], pieces: Pieces, tool: str, shaper: Shaper) -> Envelope[Any]:
+    """Take out of an item what belongs to an earlier one: the rest of a private key, private values."""
+    data = pieces.clean(envelope.data, shaper.plan(tool)) if shaper.mode == "on" else envelope.data
+    return envelope if data is envelope.data else envelope.model_copy(update={"data": data})

@@ -14,7 +14,7 @@ import orjson
 from pydantic import ConfigDict, create_model
 
 from shaping.errors import registry
-from shaping.operations.execute import Access, Context
+from shaping.operations.access import Access, Context
 from shaping.operations.schemas import JsonSchema, OperationSchema, schema_of
 from shaping.response import did_you_mean, nearest
 from shaping.tokens import cheap, count
@@ -61,6 +61,26 @@ class Spec:
     time_limit: float | None = None  # seconds for one call, where the operation has its own limit
     origin: Mapping[str, Any] = field(default_factory=dict)  # what the adapter knows: method, path, server
 
+    def __post_init__(self) -> None:
+        if not self.name or not isinstance(self.name, str):
+            raise ManifestError(str(self.name), "name", "it has no name")
+        self._check_word("operation_type", get_args(OperationType))
+        self._check_word("type", get_args(Shape))
+        if self.operation_type == "eval" and self.language not in get_args(Language):
+            expected = f"expected {' or '.join(get_args(Language))}, so that its payloads can be checked"
+            raise ManifestError(self.id, "language", f"an eval tool's language is {self.language!r}; {expected}")
+        for code in self.codes:
+            registry.definition(code)
+
+    def _check_word(self, member: str, known: tuple[str, ...]) -> None:
+        declared = getattr(self, member)
+        if declared in known:
+            return
+        says = f"its manifest declares no {member}" if declared is None else f"{member} is {declared!r}"
+        near = nearest(declared, known) if isinstance(declared, str) else ()
+        hint = f".{did_you_mean(near)}" if near else ""
+        raise ManifestError(self.id, member, f"{says}; expected one of {', '.join(known)}{hint}")
+
     @property
     def id(self) -> str:
         """The name by which it is called: `namespace.name`."""
@@ -72,49 +92,22 @@ class Spec:
         return self.type == "mutation" and self.operation_type in {"command", "eval"}
 
 
-def make_spec(name: str, *, input: Any = None, output: Any = None, **more: Any) -> Spec:  # noqa: A002  the spec's own word
-    """Make a spec and check it; one that is wrong raises ManifestError before anything can be routed to it.
+def make_spec(name: str, **fields: Any) -> Spec:
+    """Make a spec; one that is wrong raises ManifestError before anything can be routed to it.
 
     `input` and `output` are a JSON Schema, a pydantic model, a TypeAdapter or any type; `access` an `Access` or a
-    mapping. `more` are the other fields of `Spec`; `operation_type` is required.
+    mapping. `fields` are the other fields of `Spec`; `operation_type` is required.
     """
-    access = more.pop("access", None)
-    spec = Spec(
-        name=name,
-        input=schema_of(input),
-        output=schema_of(output),
-        access=Access(**access) if isinstance(access, Mapping) else access or Access(),
-        operation_type=more.pop("operation_type", None),
-        codes=tuple(more.pop("codes", ())),
-        tags=tuple(more.pop("tags", ())),
-        **more,
-    )
-    return check_spec(spec)
-
-
-def check_spec(spec: Spec) -> Spec:
-    """Raise ManifestError for a spec that is not valid."""
-    if not spec.name or not isinstance(spec.name, str):
-        raise ManifestError(str(spec.name), "name", "it has no name")
-    _check_word(spec, "operation_type", get_args(OperationType))
-    _check_word(spec, "type", get_args(Shape))
-    if spec.operation_type == "eval" and spec.language not in get_args(Language):
-        expected = f"expected {' or '.join(get_args(Language))}, so that its payloads can be checked"
-        raise ManifestError(spec.id, "language", f"an eval tool's language is {spec.language!r}; {expected}")
-    for code in spec.codes:
-        registry.definition(code)
-    return spec
-
-
-def _check_word(spec: Spec, member: str, known: tuple[str, ...]) -> None:
-    """Raise ManifestError where a member is missing or not one of the known words."""
-    declared = getattr(spec, member)
-    if declared in known:
-        return
-    says = f"its manifest declares no {member}" if declared is None else f"{member} is {declared!r}"
-    near = nearest(declared, known) if isinstance(declared, str) else ()
-    hint = f".{did_you_mean(near)}" if near else ""
-    raise ManifestError(spec.id, member, f"{says}; expected one of {', '.join(known)}{hint}")
+    access = fields.get("access")
+    read = {
+        "operation_type": fields.get("operation_type"),
+        "input": schema_of(fields.get("input")),
+        "output": schema_of(fields.get("output")),
+        "access": Access(**access) if isinstance(access, Mapping) else access or Access(),
+        "codes": tuple(fields.get("codes", ())),
+        "tags": tuple(fields.get("tags", ())),
+    }
+    return Spec(name, **{**fields, **read})
 
 
 DEFAULT_OPERATION_TYPES = {"query": "query", "subscription": "query", "mutation": "command"}
@@ -126,7 +119,7 @@ class Operation:
 
     spec: Spec
     function: Callable[..., Any]
-    context_name: str | None
+    context_name: str | None  # of the parameter that receives the call's context
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function itself."""
@@ -135,47 +128,56 @@ class Operation:
     @property
     def pair(self) -> tuple[Spec, Callable[..., Any]]:
         """What a registry takes: the spec and its handler."""
-        return self.spec, _make_handler(self.function, self.context_name)
+        if not inspect.iscoroutinefunction(self.function):
+            return self.spec, self._start
+
+        async def run(given: Any, context: Context) -> Any:
+            return await self._start(given, context)
+
+        return self.spec, run
+
+    def _start(self, given: Any, context: Context) -> Any:
+        """Spread the input over the function's parameters."""
+        # The values stay as the model read them; dumping would turn nested models into dicts.
+        named = {name: getattr(given, name) for name in type(given).model_fields}
+        return self.function(**named, **({self.context_name: context} if self.context_name else {}))
 
 
-def operation(**more: Any) -> Callable[[Callable[..., Any]], Operation]:
+def operation(**fields: Any) -> Callable[[Callable[..., Any]], Operation]:
     """Make an operation of a typed function: its parameters are the input, its return annotation the output.
 
-    `more` are fields of `Spec`. `type` (`query` or `mutation`) is required, because a signature does not tell what a
+    `fields` are fields of `Spec`. `type` (`query` or `mutation`) is required, because a signature does not tell what a
     function changes; an async generator is a `subscription`. A parameter annotated with `Context` receives the call's
     context and is no input. The function can still be called as before; `registry.register(function)` registers it.
     """
-    return lambda function: operation_of(function, **more)
 
+    def decorate(function: Callable[..., Any]) -> Operation:
+        hints = get_type_hints(function, include_extras=True)
+        context_name = next((name for name, hint in hints.items() if hint is Context and name != "return"), None)
+        given = {"type": "subscription", **fields} if inspect.isasyncgenfunction(function) else fields
+        declared = {
+            "name": function.__name__,
+            "operation_type": DEFAULT_OPERATION_TYPES.get(given.get("type", "")),
+            "input": _input_model(function, hints, context_name),
+            "output": _output_type(hints.get("return")),
+            "description": inspect.getdoc(function) or "",
+        }
+        made = Operation(make_spec(**{**declared, **given}), function, context_name)
+        made.__dict__.update(__name__=function.__name__, __doc__=function.__doc__, __wrapped__=function)
+        return made
 
-def operation_of(function: Callable[..., Any], **more: Any) -> Operation:
-    """Make an operation from a function's signature and docstring; `more` gives the other fields of its spec."""
-    hints = get_type_hints(function, include_extras=True)
-    context_name = next((name for name, hint in hints.items() if hint is Context and name != "return"), None)
-    if inspect.isasyncgenfunction(function):
-        more.setdefault("type", "subscription")
-    more.setdefault("operation_type", DEFAULT_OPERATION_TYPES.get(more.get("type", "")))
-    spec = make_spec(
-        more.pop("name", function.__name__),
-        input=more.pop("input", None) or _input_model(function, hints, context_name),
-        output=more.pop("output", None) or _output_type(hints.get("return")),
-        description=more.pop("description", inspect.getdoc(function) or ""),
-        **more,
-    )
-    made = Operation(spec, function, context_name)
-    made.__dict__.update(__name__=function.__name__, __doc__=function.__doc__, __wrapped__=function)
-    return made
+    return decorate
 
 
 def _input_model(function: Callable[..., Any], hints: Mapping[str, Any], context_name: str | None) -> Any:
-    fields: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
             raise TypeError(f"{function.__name__} takes {parameter}; an operation's parameters have names")
         if name != context_name:
             default = ... if parameter.default is parameter.empty else parameter.default
-            fields[name] = (hints.get(name, Any), default)
-    return create_model(f"{function.__name__}_input", __config__=ConfigDict(extra="forbid"), **fields)
+            members[name] = (hints.get(name, Any), default)
+    return create_model(f"{function.__name__}_input", __config__=ConfigDict(extra="forbid"), **members)
 
 
 def _output_type(hint: Any) -> Any:
@@ -184,23 +186,6 @@ def _output_type(hint: Any) -> Any:
     if isinstance(origin, type) and issubclass(origin, AsyncIterable):
         return next(iter(get_args(hint)), None)
     return None if hint in (None, Any, type(None)) else hint
-
-
-def _make_handler(function: Callable[..., Any], context_name: str | None) -> Callable[..., Any]:
-    """Spread the input over the function's parameters, as the same kind of function."""
-
-    def arguments(given: Any, context: Context) -> dict[str, Any]:
-        # The values stay as the model read them; dumping would turn nested models into dicts.
-        named = {name: getattr(given, name) for name in type(given).model_fields}
-        return {**named, context_name: context} if context_name else named
-
-    if inspect.iscoroutinefunction(function):
-
-        async def run(given: Any, context: Context) -> Any:
-            return await function(**arguments(given, context))
-
-        return run
-    return lambda given, context: function(**arguments(given, context))
 
 
 # A model carries the list of tools through the whole session; beyond this it is larger than most answers.

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from shaping.errors import ToolError
-from shaping.operations.execute import Access, Context, Identity, Trust
+from shaping.operations.access import Access, Context, Identity, Trust
 from shaping.operations.registry import Registry
 from shaping.operations.spec import make_spec
 

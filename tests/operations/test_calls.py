@@ -14,6 +14,7 @@ import pytest
 
 from shaping.envelope import Envelope, local_envelope, mcp_envelope
 from shaping.errors import ToolError, make_error
+from shaping.operations.access import Identity
 from shaping.operations.calls import (
     Aborted,
     CallHandler,
@@ -28,7 +29,6 @@ from shaping.operations.calls import (
     read_event,
     write_event,
 )
-from shaping.operations.execute import Identity
 from shaping.operations.registry import Registry
 from shaping.operations.spec import make_spec
 

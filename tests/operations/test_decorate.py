@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from shaping.operations import Registry, operation
-from shaping.operations.execute import Context, Identity
+from shaping.operations.access import Context, Identity
 from shaping.operations.spec import ManifestError
 
 

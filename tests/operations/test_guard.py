@@ -11,7 +11,7 @@ from hypothesis import given, settings, strategies as st
 
 from shaping.errors import ToolError
 from shaping.operations.guard import MAX_CODE_BYTES, admit, visible
-from shaping.operations.spec import Spec
+from shaping.operations.spec import ManifestError, Spec
 
 PIECES = [
     "x",
@@ -114,12 +114,9 @@ def test_code_that_is_too_long_is_refused() -> None:
     assert (code, (details or {})["construct"]) == ("EVAL_BLOCKED_CONSTRUCT", "code of more than 65536 bytes")
 
 
-def test_code_in_no_declared_language_is_refused() -> None:
-    payload = ["1"]
-    assert http_error(Spec("odd", "eval"), payload) == (
-        "EVAL_BLOCKED_CONSTRUCT",
-        {"construct": "code in an undeclared language", "code_hash": digest(payload)},
-    )
+def test_an_eval_tool_in_no_declared_language_cannot_be_made() -> None:
+    with pytest.raises(ManifestError, match="language is None; expected python or javascript"):
+        Spec("odd", "eval")
 
 
 def test_where_no_member_is_named_every_text_is_code() -> None:

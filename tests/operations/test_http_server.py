@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from shaping.errors import ToolError
-from shaping.operations.execute import Access, Identity
+from shaping.operations.access import Access, Identity
 from shaping.operations.http_server import MAX_BODY, http_app
 from shaping.operations.registry import Registry
 from shaping.operations.spec import make_spec

@@ -13,8 +13,8 @@ import anyio
 import pytest
 
 from shaping.envelope import Envelope
+from shaping.operations.access import Access
 from shaping.operations.adapters import McpConfig, McpLoader, from_mcp, read_tool_result
-from shaping.operations.execute import Access
 from shaping.operations.registry import Registry
 
 if TYPE_CHECKING:

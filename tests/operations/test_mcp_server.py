@@ -12,7 +12,7 @@ from fastmcp import Client
 
 from shaping.envelope import local_envelope
 from shaping.errors import ToolError, make_error
-from shaping.operations.execute import Access, Identity
+from shaping.operations.access import Access, Identity
 from shaping.operations.mcp_server import mcp_server
 from shaping.operations.registry import Registry
 from shaping.operations.spec import make_spec

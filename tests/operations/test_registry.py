@@ -10,12 +10,12 @@ from pydantic import BaseModel
 from shaping import Shaper
 from shaping.envelope import Envelope, http_envelope
 from shaping.errors import ToolError, UnknownCodeError, registry
-from shaping.operations.execute import Identity
+from shaping.operations.access import Identity
 from shaping.operations.registry import RegistrationError, Registry
 from shaping.operations.spec import ManifestError, make_spec
 
 if TYPE_CHECKING:
-    from shaping.operations.execute import Context
+    from shaping.operations.access import Context
 
 
 def spec(name: str = "get", **more: Any) -> Any:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shaping.operations.registry import Registry, ScanProblem, scan
+from shaping.operations.registry import Registry
+from shaping.operations.scan import ScanProblem, scan
 
 PRICE = """
 from shaping.operations.spec import operation

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import httpx
     from httpx_sse import ServerSentEvent
 
-    from shaping.operations.execute import Context
+    from shaping.operations.access import Context
 
 
 MAX_REDIRECTS = 5
