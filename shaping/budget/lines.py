@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping.parsers.sections import sections_of
@@ -23,7 +24,8 @@ _AROUND: Final = 2  # lines shown around one that tells of an error, where there
 _LENGTHS: Final = (_LONGEST, 160, 80, 40, 20)  # characters of the one line that there is room for
 FEW: Final = 4  # lines
 _LEAST: Final = 80  # characters of it where there is no room at all
-_GAP: Final = re.compile(r"… ([\d,]+) lines? …")
+# Begins with what is searched for fastest; that it begins a line is looked at afterwards.
+_GAP: Final = re.compile(r"… (?<=^… )([\d,]+) lines? …$", re.MULTILINE)
 _LOOK: Final = 12  # characters a token; a text longer than that many for each of its tokens is not counted whole
 
 
@@ -162,10 +164,12 @@ class LineChoice:
         """Choose lines in the order of what they are worth until the room is full."""
         chosen: set[int] = set()
         mark, costs, left = self._mark, self._costs, room - self._mark
-        for at in self._by_worth():
+        for at in chain(self._worth_most, _from_both_ends(range(len(self._lines)))):
             if at in chosen:
                 continue
-            cost = costs[at] if at in costs else self._cost(at)
+            if at not in costs:
+                costs[at] = self._price(f"{self._lines[at]}\n")
+            cost = costs[at]
             # A line on its own costs the mark of a gap as well.
             if at - 1 not in chosen and at + 1 not in chosen:
                 cost += mark
@@ -194,31 +198,26 @@ class LineChoice:
         text = _begun(self._lines[at], length)
         return replace(cut, text=text, tokens=self._price(text))
 
-    def _by_worth(self) -> Iterator[int]:
-        last = len(self._lines) - 1
+    @cached_property
+    def _worth_most(self) -> list[int]:
+        """The lines that are shown before the others, the most telling first."""
+        last, matter = len(self._lines) - 1, list(_from_both_ends(self._matter))
+        around = (at + way * step for step in range(1, _AROUND + 1) for at in matter for way in (1, -1))
         # Where there is room for little, what went wrong says more than how it began and ended.
-        yield from (*self._matter[:1], 0, last)
-        yield from _from_both_ends(self._matter)
-        for step in range(1, _AROUND + 1):
-            for at in _from_both_ends(self._matter):
-                yield from (near for near in (at + step, at - step) if 0 <= near <= last)
+        found = [*self._matter[:1], 0, last, *matter, *(at for at in around if 0 <= at <= last)]
         # The frames nearest to an exception say most: Python writes them last.
         for trace in find_traces(self._lines, self._matter):
-            python = trace.exceptions[-1] == trace.lines[-1]
-            yield from reversed(trace.lines) if python else trace.lines
-        yield from _from_both_ends(range(len(self._lines)))
-
-    def _cost(self, at: int) -> int:
-        self._costs[at] = self._price(self._lines[at] + "\n")
-        return self._costs[at]
+            found += reversed(trace.lines) if trace.exceptions[-1] == trace.lines[-1] else trace.lines
+        return found
 
     def _told(self, chosen: set[int], length: int = _LONGEST) -> CutText:
-        shown, after = [], 0
+        shown, after, lines, numbers = [], 0, self._lines, self._numbers
         for at in sorted(chosen):
-            if self._numbers[at] > after:
-                shown.append(_gap(self._numbers[at] - after))
-            shown.append(_begun(self._lines[at], length))
-            after = self._numbers[at] + 1
+            number = numbers[at]
+            if number > after:
+                shown.append(_gap(number - after))
+            shown.append(lines[at] if length == _LONGEST else _begun(lines[at], length))
+            after = number + 1
         if self._count > after:
             shown.append(_gap(self._count - after))
         text = "\n".join(shown) + ("\n" if self._ends and len(self._lines) - 1 in chosen else "")
@@ -240,11 +239,8 @@ def _gap(count: int) -> str:
 
 
 def _from_both_ends(places: Sequence[int]) -> Iterator[int]:
-    """Yield the first, the last, the second, the one before the last: both ends of a report say most."""
-    for step in range((len(places) + 1) // 2):
-        yield places[step]
-        if step != len(places) - 1 - step:
-            yield places[-1 - step]
+    """Return the first, the last, the second, the one before the last: both ends of a report say most."""
+    return islice(chain.from_iterable(zip(places, reversed(places), strict=True)), len(places))
 
 
 def _begun(line: str, length: int) -> str:
@@ -279,12 +275,14 @@ def by_characters(text: str) -> LineChoice:
 
 def missing_lines(before: str, after: str) -> list[range]:
     """Return which lines a cut text lacks, by its marks; none where it was not cut at line ends."""
-    if "… " not in after:
-        return []
-    lines, missing, at = before.split("\n"), list[range](), 0
-    for line in after.split("\n"):
-        mark = None if at < len(lines) and lines[at] == line else _GAP.fullmatch(line)
-        step = 1 if mark is None else int(mark[1].replace(",", ""))
-        missing += [] if mark is None else [range(at, at + step)]
-        at += step
+    lines, missing, at, end = before.split("\n"), list[range](), 0, 0
+    for mark in _GAP.finditer(after):
+        at += after.count("\n", end, mark.start())
+        end = mark.start()
+        if at < len(lines) and lines[at] == mark[0]:
+            continue
+        missing.append(range(at, at + int(mark[1].replace(",", ""))))
+        # The mark stands for lines of which only the last one ends where it does.
+        at = missing[-1].stop - 1
+    at += after.count("\n", end) + 1
     return missing if at in {len(lines), len(lines) - 1} else []
