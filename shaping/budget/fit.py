@@ -16,7 +16,7 @@ _MAP: Final = 32  # members above which an object's members are told together, a
 _CutList: TypeAlias = "tuple[str, int, int]"  # its path, its elements, and how many after the first report errors
 Place: TypeAlias = "tuple[str, str]"  # the exact path, and the same with every element as `[]`
 _GUESS: Final = 4  # bytes a token, for the first try
-_LOOK: Final = 8  # bytes a token: a text's beginning of that length tells whether the whole is over
+LOOK: Final = 8  # bytes a token: a text's beginning of that length tells whether the whole is over
 _TRIES: Final = 32  # never reached in practice: every second try halves what is left
 # Of the limit, and of one of many tokens: one more try costs more than it shows.
 _ENOUGH, _ENOUGH_OF_MANY, _MANY = 0.96, 0.9, 2_000
@@ -147,7 +147,7 @@ def fit_value(
         return _fitted(value, trimmed, errors)
     sizes, limit = Sizes(), budget.max_tokens
     fitting = _Fitting(value, trimmed, TreeCutter(sizes, trim.whole, errors), errors, render, exact, limit)
-    room, most, over = limit * _GUESS, limit * _LOOK, None
+    room, most, over = limit * _GUESS, limit * LOOK, None
     if size is None or trimmed is not value or isinstance(value, str):
         size = sizes.of(trimmed, most)
     if SAMPLED < size <= most:

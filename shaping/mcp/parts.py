@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import ceil
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
+from shaping.budget.fit import LOOK
 from shaping.cleaning import record_in
 from shaping.cleaning.call import limit_value
 from shaping.clients import UNKNOWN_CLIENT, KnownClient
@@ -21,7 +21,7 @@ from shaping.paths.private import base64_text
 from shaping.response import EXPAND, CallContext, Shaped
 from shaping.settings.plan import KEEP_EMPTIES, Channels, Plan
 from shaping.tokens import counter
-from shaping.tokens.sampling import count_near, is_within
+from shaping.tokens.sampling import is_within
 from shaping.values import shallow_json
 
 if TYPE_CHECKING:
@@ -421,23 +421,24 @@ def shape_parts(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     budget = context.plan.max_tokens
     shaped = _shape_each(shaper, result, data, context, budget if len(data.parts) == 1 else None)
     # One part alone was cut to the budget already.
-    if budget is not None and len(shaped) > 1:
-        whole, limit = "\n".join(one.text for one in shaped), budget - len(shaped)  # a line end behind each
-        exact, even = counter(context.plan.tokenizer).exact, limit // len(shaped)
-        if not is_within(whole, limit, exact):
-            costs = [_cost(one, even, exact) for one in shaped]
-            cut = zip(shaped, costs, shares(costs, limit), strict=True)
-            shaped = [
-                one if cost <= min(share, even) and not one.call.as_json else one.within(share)
-                for one, cost, share in cut
-            ]
-    return shaped
+    if budget is None or len(shaped) == 1:
+        return shaped
+    return _within_together(shaped, budget - len(shaped), counter(context.plan.tokenizer).exact)  # with their line ends
 
 
-def _cost(part: Shaped, even: int, exact: Callable[[str], int]) -> int:
-    """Return the most that a part may cost; what is over an even share of the budget is only estimated."""
-    rough = count_near(part.text, even, exact)
-    return ceil(rough if rough > even else part.tokens.after * (1 + part.tokens.after.error_bound / 100))
+def _within_together(parts: list[Shaped], limit: int, exact: Callable[[str], int]) -> list[Shaped]:
+    """Cut parts to a limit of tokens for all: the smallest stay whole, and the largest are cut to one level."""
+    sizes = [len(write_json(one.value)) for one in parts]
+    # What is far over the limit is not written whole to know it.
+    if sum(sizes) <= limit * LOOK and is_within("\n".join(one.text for one in parts), limit, exact):
+        return parts
+    fitted, left = list(parts), limit
+    for done, index in enumerate(sorted(range(len(parts)), key=sizes.__getitem__)):
+        share = max(1, left // (len(parts) - done))
+        one = fitted[index] = parts[index].within(share)
+        sent = [one.text, *([write_json(one.value).decode()] if one.call.as_json else [])]
+        left -= share if one.truncated else max(map(exact, sent))
+    return fitted
 
 
 def fit_blocks(result: Mapping[str, Any], context: ResultContext) -> tuple[Mapping[str, Any], ResultContext]:
@@ -471,16 +472,6 @@ def fit_blocks(result: Mapping[str, Any], context: ResultContext) -> tuple[Mappi
         elif binary := _binary(block):
             content.append(binary)
     return {**result, "content": content}, context
-
-
-def shares(costs: Sequence[int], budget: int) -> list[int]:
-    """Divide a budget so that small parts stay whole and the largest are cut first, to one level."""
-    given = [0] * len(costs)
-    left, waiting = budget, len(costs)
-    for index in sorted(range(len(costs)), key=costs.__getitem__):
-        given[index] = max(1, min(costs[index], left // waiting))
-        left, waiting = left - given[index], waiting - 1
-    return given
 
 
 def possible_channels(context: ResultContext, data: ResultData) -> ChosenChannels:
