@@ -134,7 +134,7 @@ def test_a_block_of_no_known_form_is_cleaned_like_one_of_an_unknown_type(block: 
 
 
 def test_a_result_that_is_withheld_is_logged_as_such_without_its_values(caplog: pytest.LogCaptureFixture) -> None:
-    shaped = SHAPER.shape_result({"content": [f"email={SECRET}"]}, tool="users")
+    shaped = Shaper(CONFIG).shape_result({"content": [f"email={SECRET}"]}, tool="users")
     assert SECRET not in json.dumps(shaped) + caplog.text
     assert "withheld" in caplog.text
     assert "goes out unshaped" not in caplog.text
