@@ -69,6 +69,7 @@ _EACH_BREAK: Final = {sign: re.compile(sign + _IN_WORD) for sign in _BREAKS}
 MARKED: Final = "[redacted:"
 # A word is found by the fast engine ten times as fast as by Python.
 _HAS_MARK: Final = has_one([re.escape(MARKED)])
+_IS_ODD: Final = has_one([re.escape(MARKED), rf"[\\%&\r{INVISIBLE}{BLANKS}]"])
 _HAS_ESC: Final = has_one([r"001b\\"])
 _APART: Final = frozenset(" \t\r\n\"'`,;:&@=()[]{}<>|\\")  # what stands between a value and other things
 _OURS: Final = frozenset({"field-name", "path", "unreadable", "header", *(rule.name for rule in CREDENTIALS.rules)})
@@ -275,8 +276,9 @@ def secrets(text: str, rules: Ruleset = CREDENTIALS, context: str = "", rest: in
 
 @lru_cache(maxsize=256)
 def suspicious(rules: Ruleset) -> Test:
-    """Return one test for all that a short text may need a look for."""
-    return has_one([*rules.hints, QUADS, re.escape(MARKED), rf"[\\%&\r{INVISIBLE}{BLANKS}]"])
+    """Return the test of whether a short text may need a look for anything."""
+    looks = (*rules.first_looks, _HAS_BASE64, _IS_ODD)
+    return lambda text: any(look(text) for look in looks)
 
 
 def _may_hold(text: str, rules: Ruleset) -> bool:
