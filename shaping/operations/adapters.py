@@ -6,7 +6,7 @@ import logging
 import re
 import subprocess
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -44,6 +44,18 @@ class McpConfig:
         if (self.command is None) == (self.url is None):
             raise ValueError("an MCP server is reached by a command or by a url: give exactly one of the two")
 
+    def client(self) -> Any:
+        """Return a FastMCP client of the server, not yet connected."""
+        transports = import_extra("fastmcp.client.transports", "mcp", "an MCP server")
+        if self.url is not None:
+            transport = transports.StreamableHttpTransport(self.url, headers=dict(self.headers))
+        else:
+            env = None if self.env is None else dict(self.env)
+            transport = transports.StdioTransport(
+                self.command, list(self.args), env=env, cwd=self.cwd, keep_alive=False
+            )
+        return import_extra("fastmcp", "mcp", "an MCP server").Client(transport)
+
 
 async def send_raw(session: Any, method: str, params: dict[str, Any]) -> dict[str, Any]:
     """Send a request of a client and return its result as it came: the SDK's own calls refuse unknown blocks.
@@ -56,28 +68,6 @@ async def send_raw(session: Any, method: str, params: dict[str, Any]) -> dict[st
     session._stamp(message, options)  # noqa: SLF001 (see above)
     result: dict[str, Any] = await session._dispatcher.send_raw_request(method, message["params"], options)  # noqa: SLF001 (see above)
     return result
-
-
-@asynccontextmanager
-async def _client(config: McpConfig) -> AsyncIterator[Any]:
-    """Open a connection."""
-    mcp = import_extra("mcp", "mcp", "an MCP server")
-    if config.command is not None:
-        started = mcp.StdioServerParameters(
-            command=config.command,
-            args=list(config.args),
-            env=None if config.env is None else dict(config.env),
-            cwd=config.cwd,
-        )
-        async with mcp.Client(started) as client:
-            yield client
-        return
-    transport = import_extra("mcp.client.streamable_http", "mcp", "an MCP server")
-    async with (
-        transport.create_mcp_http_client(headers=dict(config.headers)) as http,
-        mcp.Client(transport.streamable_http_client(str(config.url), http_client=http)) as client,
-    ):
-        yield client
 
 
 class McpServer:
@@ -111,17 +101,6 @@ class McpServer:
             await anyio.sleep(max(task.get("pollInterval") or POLL_MS, 1) / 1000)
             task = await send_raw(self._client.session, "tasks/get", meta)
         return await send_raw(self._client.session, "tasks/result", meta)
-
-
-async def _connect(name: str, client: Any) -> McpServer:
-    tools: list[dict[str, Any]] = []
-    cursor: str | None = None
-    while True:
-        page = await client.list_tools(cursor=cursor)
-        tools += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
-        cursor = page.next_cursor
-        if cursor is None:
-            return McpServer(name, client, tools)
 
 
 def _operation(server: McpServer, tool: Mapping[str, Any]) -> tuple[Spec, Callable[..., Any]]:
@@ -196,25 +175,23 @@ async def from_mcp(name: str, config: McpConfig) -> AsyncIterator[McpServer]:
 
     `async with from_mcp("github", McpConfig(url=...)) as server: registry.add(server.operations)`.
     """
-    async with _client(config) as client:
-        yield await _connect(name, client)
+    async with config.client() as client:
+        tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in await client.list_tools()]
+        yield McpServer(name, client, tools)
 
 
 class McpLoader(anyio.AsyncContextManagerMixin):
     """Connects to several MCP servers at once, as an `async with` block; one that fails does not stop the others.
 
     In the block `operations` are those of every connected server, `servers` the servers by name, and `failures` the
-    errors of those that could not be reached within `connect_seconds` or were lost.
+    errors of those that could not be reached within `connect_seconds`. Leaving it closes them, the last one first.
     """
 
     def __init__(self, servers: Mapping[str, McpConfig], *, connect_seconds: float = CONNECT_SECONDS) -> None:
         self._configs = dict(servers)
         self._seconds = connect_seconds
-        self._stop = {name: anyio.Event() for name in servers}
-        self._stopped = {name: anyio.Event() for name in servers}
         self.servers: dict[str, McpServer] = {}
         self.failures: dict[str, ErrorDetail] = {}
-        self.closed: list[str] = []
 
     @property
     def operations(self) -> list[tuple[Spec, Callable[..., Any]]]:
@@ -223,40 +200,29 @@ class McpLoader(anyio.AsyncContextManagerMixin):
 
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
-        async with anyio.create_task_group() as tasks:
-            ready = {name: anyio.Event() for name in self._configs}
+        connections = {name: from_mcp(name, config) for name, config in self._configs.items()}
+        async with AsyncExitStack() as stack:
+            async with anyio.create_task_group() as tasks:
+                for name, connection in connections.items():
+                    tasks.start_soon(self._connect, name, connection)
             for name in self._configs:
-                tasks.start_soon(self._keep_connected, name, ready[name])
-            for event in ready.values():
-                await event.wait()
+                if name in self.servers:
+                    stack.push_async_exit(connections[name])
             try:
                 yield self
             finally:
-                with anyio.CancelScope(shield=True):
-                    for name in reversed(self._configs):
-                        self._stop[name].set()
-                        await self._stopped[name].wait()
+                self.servers.clear()
 
-    async def _keep_connected(self, name: str, ready: anyio.Event) -> None:
-        """Open one connection and keep it until it is to stop; the task that opened a connection must close it."""
+    async def _connect(self, name: str, connection: AbstractAsyncContextManager[McpServer]) -> None:
         try:
-            with anyio.CancelScope() as scope:
-                scope.deadline = anyio.current_time() + self._seconds
-                async with from_mcp(name, self._configs[name]) as server:
-                    scope.deadline = float("inf")
-                    self.servers[name] = server
-                    ready.set()
-                    await self._stop[name].wait()
-            if scope.cancelled_caught:
-                self.failures[name] = make_error("TIMEOUT", f"{name} did not connect within {self._seconds} seconds")
+            with anyio.fail_after(self._seconds):
+                self.servers[name] = await connection.__aenter__()
+        except TimeoutError:
+            self.failures[name] = make_error("TIMEOUT", f"{name} did not connect within {self._seconds} seconds")
         except Exception as fault:  # noqa: BLE001  one server that fails must not take down the rest
-            self.failures[name] = from_exception(fault)
+            # FastMCP wraps what went wrong in an error of its own.
+            self.failures[name] = from_exception(fault.__cause__ or fault)
             log.warning("the MCP server %s failed: %s", name, self.failures[name].message)
-        finally:
-            self.servers.pop(name, None)
-            self.closed.append(name)
-            ready.set()
-            self._stopped[name].set()
 
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -297,15 +263,14 @@ def read_output(argv: Sequence[str], process: subprocess.CompletedProcess[bytes]
     """Wrap the output of a program: data is its JSON or its text, and an exit code other than 0 is an error."""
     text = process.stdout.decode("utf-8", "replace").rstrip("\n")
     data = read_json_or_text(text) if text.strip() else None
-    outcome: dict[str, Any] = {"exit_code": process.returncode, "argv": argv}
-    if process.returncode < 0:
-        # Python's way of saying that a signal ended it; a shell would have said 128 and more.
-        outcome = {"exit_code": 128 - process.returncode, "argv": argv, "signal": -process.returncode}
-    if process.returncode == 0:
-        return command_envelope(data, **outcome)
-    stderr = process.stderr.decode("utf-8", "replace").strip()[-MAX_ERROR_TEXT:]
-    error = from_exit_code(process.returncode, stderr or None, signal=outcome.get("signal"), foreign=True)
-    return command_envelope(data, error=error, **outcome)
+    code, error = process.returncode, None
+    # Python says by a negative number that a signal ended it, a shell by 128 and more.
+    signal = -code if code < 0 else None
+    if code != 0:
+        stderr = process.stderr.decode("utf-8", "replace").strip()[-MAX_ERROR_TEXT:]
+        error = from_exit_code(code, stderr or None, signal=signal, foreign=True)
+    exit_code = code if signal is None else 128 + signal
+    return command_envelope(data, exit_code=exit_code, argv=argv, signal=signal, error=error)
 
 
 def _fill_argument(argument: str, given: Mapping[str, Any]) -> str:

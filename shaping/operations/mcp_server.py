@@ -35,33 +35,23 @@ class OperationTool(Tool):
     identify: Any = Field(exclude=True, repr=False)
 
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
-        """Call the operation."""
+        """Call the operation and write its answer to both channels; the middleware decides which a client is shown."""
         identity = await resolve_identity(self.identify)
-        envelope = await self.registry.execute(self.operation, arguments, identity)
-        if envelope.error is None:
-            return result_of(envelope)
-        if _says_more(envelope.data, envelope.error):
-            return failed_result(envelope.error, envelope.data)
-        raise ToolError.of(envelope.error)
-
-
-def result_of(envelope: Envelope[Any]) -> ToolResult:
-    """Write an answer as both channels; which of them a client is shown is decided later."""
-    data = envelope.data
-    text = data if isinstance(data, str) else orjson.dumps(data, default=str).decode()
-    warnings = [str(warned) for warned in envelope.warnings]
-    return ToolResult(
-        content=[TextContent(type="text", text=text)],
-        structured_content=data if isinstance(data, dict) else None,
-        meta={"warnings": warnings} if warnings else None,
-    )
-
-
-def failed_result(error: ErrorDetail, data: Any) -> ToolResult:
-    """Write an error with the data that came with it: the body of an HTTP error names the wrong field."""
-    text = f"{error.code}: {error.message}"
-    beside = data if isinstance(data, dict) else {"body": data}
-    return ToolResult(content=[TextContent(type="text", text=text)], structured_content=beside, is_error=True)
+        envelope: Envelope[Any] = await self.registry.execute(self.operation, arguments, identity)
+        data, error = envelope.data, envelope.error
+        if error is not None and not _says_more(data, error):
+            raise ToolError.of(error)
+        if error is not None:
+            # The body of an HTTP error names the wrong field.
+            beside, text = data if isinstance(data, dict) else {"body": data}, f"{error.code}: {error.message}"
+            return ToolResult([TextContent(type="text", text=text)], beside, is_error=True)
+        warnings = [str(warned) for warned in envelope.warnings]
+        text = data if isinstance(data, str) else orjson.dumps(data, default=str).decode()
+        return ToolResult(
+            [TextContent(type="text", text=text)],
+            data if isinstance(data, dict) else None,
+            meta={"warnings": warnings} if warnings else None,
+        )
 
 
 def _says_more(data: Any, error: ErrorDetail) -> bool:
@@ -89,22 +79,16 @@ def mcp_server(
         log.warning("MCP has no form for subscriptions; not served: %s", ", ".join(streams))
     for spec in chosen:
         if spec.type != "subscription":
-            server.add_tool(_tool(registry, spec, identify, typed=typed))
+            listed = tool_definition(spec)
+            tool = OperationTool(
+                name=listed["name"],
+                description=listed["description"],
+                parameters=listed["inputSchema"],
+                output_schema=spec.output.json if typed and spec.output.json.get("type") == "object" else None,
+                annotations=ToolAnnotations(read_only_hint=spec.type == "query"),
+                registry=registry,
+                operation=spec.id,
+                identify=identify,
+            )
+            server.add_tool(tool)
     return server
-
-
-def _tool(
-    registry: Registry, spec: Spec, identify: Callable[[], IdentityResult] | None, *, typed: bool
-) -> OperationTool:
-    output = spec.output.json if typed and spec.output.json.get("type") == "object" else None
-    listed = tool_definition(spec)
-    return OperationTool(
-        name=listed["name"],
-        description=listed["description"],
-        parameters=listed["inputSchema"],
-        output_schema=output,
-        annotations=ToolAnnotations(read_only_hint=spec.type == "query"),
-        registry=registry,
-        operation=spec.id,
-        identify=identify,
-    )

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import pytest
+from fastmcp import Client
+from fastmcp.client.transports import StreamableHttpTransport
 
 from shaping.envelope import Envelope
 from shaping.operations.access import Access
@@ -118,8 +120,17 @@ def http_server(script: str) -> Iterator[str]:
         thread.join(60)
 
 
-def test_several_servers_connect_side_by_side_and_one_that_fails_fails_alone(http_server: str, script: str) -> None:
-    loader = None
+def test_several_servers_connect_side_by_side_and_one_that_fails_fails_alone(
+    http_server: str, script: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[str] = []
+    leave: Any = Client.__aexit__
+
+    async def leaving(client: Client[Any], *error: Any) -> None:
+        closed.append("shop" if isinstance(client.transport, StreamableHttpTransport) else "local")
+        await leave(client, *error)
+
+    monkeypatch.setattr(Client, "__aexit__", leaving)
 
     async def main() -> McpLoader:
         servers = {
@@ -148,8 +159,22 @@ def test_several_servers_connect_side_by_side_and_one_that_fails_fails_alone(htt
 
     loader = anyio.run(main)
     assert {name: error.code for name, error in loader.failures.items()} == {"gone": "FILE_NOT_FOUND"}
-    assert [name for name in loader.closed if name not in loader.failures] == ["local", "shop"]
+    assert closed == ["local", "shop"]
     assert loader.servers == {}
+
+
+def test_a_server_that_dies_is_unavailable_and_the_others_go_on(script: str) -> None:
+    async def main() -> list[Any]:
+        dying = "import os; " + SERVER.replace("raise ValueError(why)", "os._exit(1)")
+        servers = {"one": stdio(script), "two": McpConfig(command=sys.executable, args=("-c", dying))}
+        async with McpLoader(servers) as loader:
+            registry = Registry()
+            registry.add(loader.operations)
+            asked = [("two.fail", {"why": "x"}), ("two.price", {"id": 1}), ("one.price", {"id": 1})]
+            return [await registry.execute(name, given, time_limit=20) for name, given in asked]
+
+    died, later, other = anyio.run(main)
+    assert [one.error and one.error.code for one in (died, later, other)] == ["UNAVAILABLE", "UNAVAILABLE", None]
 
 
 def test_a_server_that_says_nothing_is_given_up() -> None:
@@ -223,7 +248,7 @@ def test_a_tool_whose_schema_makes_no_sense_takes_anything(caplog: pytest.LogCap
 
 
 def test_without_the_sdk_there_is_an_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mcp", None)
+    monkeypatch.setitem(sys.modules, "fastmcp.client.transports", None)
 
     async def main() -> None:
         async with from_mcp("x", McpConfig(url="http://127.0.0.1:1")):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from shaping.errors.detail import code_for_status
 from shaping.operations.openapi.client import READING, SAFE, Client, HttpCall, HttpConfig, new_client
-from shaping.operations.openapi.document import OpenApiDocument, SchemaConverter, read_document, read_file, unique_name
+from shaping.operations.openapi.document import OpenApiDocument, SchemaConverter, read_document, read_file, take_name
 from shaping.operations.openapi.requests import is_json, read_inputs
 from shaping.operations.spec import Spec, make_spec
 
@@ -81,37 +81,34 @@ def _operations(
     client: Client, schemas: SchemaConverter, taken: set[str], *, path: str, method: str, item: Mapping[str, Any]
 ) -> Iterator[tuple[Spec, Any]]:
     """Make the operation; one that can answer whole or as a stream also gets a subscription, `…_stream`."""
-    document, operation = schemas.document, item[method]
-    inputs = read_inputs(schemas, item, operation, path)
-    answers = _answers(document, operation)
-    name = unique_name(_name(operation, method, path), taken)
-    taken.add(name)
-    call = HttpCall(client, method.upper(), path, inputs, _json_of(answers) or next(iter(answers), "application/json"))
-    statuses = [str(status) for status in operation.get("responses") or ()]
-    about: dict[str, Any] = {
+    document, operation, verb = schemas.document, item[method], method.upper()
+    inputs, answers = read_inputs(schemas, item, operation, path), _answers(document, operation)
+    answer = _json_of(answers)
+    call = HttpCall(client, verb, path, inputs, answer or next(iter(answers), "application/json"))
+    statuses = [int(status) for status in map(str, operation.get("responses") or ()) if status.isdecimal()]
+    fields: dict[str, Any] = {
         "namespace": client.config.namespace,
         "version": str((document.content.get("info") or {}).get("version", "")),
-        "operation_type": "query" if method.upper() in SAFE else "command",
+        "operation_type": "query" if verb in SAFE else "command",
         "description": _description(operation, item),
         "input": inputs.schema,
-        "codes": dict.fromkeys(code_for_status(int(s)) for s in statuses if s.isdecimal() and 400 <= int(s) <= 599),
+        "codes": dict.fromkeys(code_for_status(status) for status in statuses if 400 <= status <= 599),
         "tags": [tag for tag in operation.get("tags") or () if isinstance(tag, str)],
         "origin": {
-            "method": method.upper(),
+            "method": verb,
             "path": path,
             "operation_id": operation.get("operationId"),  # as the document spells it
             "deprecated": operation.get("deprecated") is True,
         },
     }
+    name = take_name(_name(operation, method, path), taken)
     if [*answers] != [STREAM]:
-        shape = "query" if method.upper() in READING else "mutation"
-        whole = answers.get(_json_of(answers) or "")
-        yield make_spec(name, type=shape, output=schemas.schema(whole), **about), call
+        shape = "query" if verb in READING else "mutation"
+        yield make_spec(name, type=shape, output=schemas.schema(answers.get(answer or "")), **fields), call
         if STREAM not in answers:
             return
-        name = unique_name(f"{name}_stream", taken)
-        taken.add(name)
-    yield make_spec(name, type="subscription", output=schemas.schema(answers[STREAM]), **about), call.stream
+        name = take_name(f"{name}_stream", taken)
+    yield make_spec(name, type="subscription", output=schemas.schema(answers[STREAM]), **fields), call.stream
 
 
 def _name(operation: Mapping[str, Any], method: str, path: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -114,9 +114,10 @@ class SchemaConverter:
 
     def __init__(self, document: OpenApiDocument) -> None:
         self.document = document
+        self._names: dict[str, str] = {}  # of definitions, by their references
         self._defs: dict[str, Any] = {}
-        self._names: dict[str, str] = {}
-        self._needs: dict[str, frozenset[str]] = {}
+        self._needs: dict[str, frozenset[str]] = {}  # the definitions that each one refers to
+        self._taken: set[str] = set()
         self._open_definitions: list[str] = []
 
     def schema(self, node: Any) -> dict[str, Any]:
@@ -169,28 +170,24 @@ class SchemaConverter:
         ref = node["$ref"]
         if not ref.startswith("#"):
             return {}
-        name = self._names.get(ref)
-        if name is None:
-            name = unique_name(re.sub(r"[^\w.-]", "_", ref.rsplit("/", 1)[-1]) or "root", self._defs)
+        if ref not in self._names:
             # Entered before it is turned: it may contain itself.
+            name = take_name(re.sub(r"[^\w.-]", "_", ref.rsplit("/", 1)[-1]) or "root", self._taken)
             self._names[ref] = name
-            self._defs[name] = {}
-            self._needs[name] = frozenset()
             self._open_definitions.append(name)
             self._defs[name] = self.part(self.document.look_up(ref))
             self._open_definitions.pop()
             self._needs[name] = _references(self._defs[name])
-        siblings = (
-            {} if self.document.is_version_3_0 else {k: v for k, v in node.items() if k in {"description", "default"}}
-        )
-        return {"$ref": f"#/$defs/{name}", **siblings}
+        beside = () if self.document.is_version_3_0 else ("description", "default")
+        return {"$ref": f"#/$defs/{self._names[ref]}", **{word: node[word] for word in beside if word in node}}
 
 
-def unique_name(plain: str, taken: Container[str]) -> str:
-    """Return a name that is not taken, with a number where it has to be."""
+def take_name(plain: str, taken: set[str]) -> str:
+    """Take a name that is free, with a number where it has to be."""
     name, number = plain, 2
     while name in taken:
         name, number = f"{plain}_{number}", number + 1
+    taken.add(name)
     return name
 
 

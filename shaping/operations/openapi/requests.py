@@ -11,6 +11,7 @@ from urllib.parse import quote
 import orjson
 
 from shaping.errors import ToolError
+from shaping.operations.openapi.document import take_name
 
 if TYPE_CHECKING:
     from shaping.operations.openapi.document import OpenApiDocument, SchemaConverter
@@ -149,7 +150,7 @@ def _parameter(schemas: SchemaConverter, node: Mapping[str, Any], taken: set[str
     if isinstance(schema, dict) and isinstance(node.get("description"), str):
         schema = {**schema, "description": node["description"]}
     return Parameter(
-        member=_unique_member(place, name, taken),
+        member=take_name(f"{place}_{name}" if name in taken else name, taken),
         name=name,
         place=place,
         style=style,
@@ -158,14 +159,6 @@ def _parameter(schemas: SchemaConverter, node: Mapping[str, Any], taken: set[str
         as_json=bool(content),
         schema=schema,
     )
-
-
-def _unique_member(place: str, name: str, taken: set[str]) -> str:
-    free = name if name not in taken else f"{place}_{name}"
-    while free in taken:
-        free = f"{free}_"
-    taken.add(free)
-    return free
 
 
 def _body(document: OpenApiDocument, node: Any) -> Body:
@@ -182,15 +175,13 @@ def _body(document: OpenApiDocument, node: Any) -> Body:
     members = plain.get("properties")
     members = members if isinstance(members, Mapping) else {}
     required, has_members = request.get("required") is True, kind in PREFERRED or is_json(kind)
-    if not plain and not has_members:
-        schema = {"type": "string"}
     if has_members and members and _is_plain_object(plain):
-        must = plain.get("required") if required else ()
+        must = plain.get("required") or () if required else ()
         parameters = [
-            {"in": "body", "name": name, "schema": part, "required": name in (must or ())}
-            for name, part in members.items()
+            {"in": "body", "name": name, "schema": part, "required": name in must} for name, part in members.items()
         ]
     else:
+        schema = schema if plain or has_members else {"type": "string"}
         parameters = [{"in": "request", "name": "body", "schema": schema, "required": required}]
     files = frozenset(name for name, part in members.items() if _is_file(document.resolve(part)))
     return Body("application/json" if kind == "*/*" else kind, required, parameters, files)
