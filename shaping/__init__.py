@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from shaping.learning.record import Recorder
     from shaping.mcp.fastmcp import ShapingMiddleware
     from shaping.mcp.sdk import shape_server
-    from shaping.response import Omission, Shaped
-    from shaping.settings.context import note, using
+    from shaping.response import Omission, Shaped, note
+    from shaping.settings.chooser import using
     from shaping.shaper import Shaper
 
 __all__ = [
@@ -42,10 +42,10 @@ _WHERE = {
     "ShapingMiddleware": "shaping.mcp.fastmcp",
     "ToolError": "shaping.errors",
     "interpret": "shaping.agent",
-    "note": "shaping.settings.context",
+    "note": "shaping.response",
     "shape": "shaping.decorator",
     "shape_server": "shaping.mcp.sdk",
-    "using": "shaping.settings.context",
+    "using": "shaping.settings.chooser",
 }
 _EXTRA = {"ShapingMiddleware": "mcp", "shape_server": "mcp"}
 

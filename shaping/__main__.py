@@ -5,12 +5,16 @@ from __future__ import annotations
 import gc
 import io
 import os
+import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
-from shaping.proxy import spawn_early
+from shaping.child import signal_group, spawn
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from subprocess import Popen
+
     from shaping.commands import CommandOptions
 
 # Options of cli/proxy.py and cli/run.py that are read here too; tests/cli/test_main.py compares them.
@@ -127,8 +131,29 @@ def _is_usable(values: dict[str, str]) -> bool:
     return in_time and _is_config(values.get("--config"))
 
 
+def _spawn_early(command: Sequence[str]) -> Popen[bytes] | None:
+    """Start a process as the first thing of all; None where it cannot be started, which is told to whoever wants it.
+
+    Until the event loop handles signals, one kills the child and exits.
+    """
+    started: list[Popen[bytes]] = []
+
+    def end(number: int, _: object) -> None:
+        for process in started:
+            signal_group(process.pid, signal.SIGKILL)
+        os._exit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+    try:
+        started.append(spawn(command))
+    except (OSError, ValueError):
+        return None
+    return started[0]
+
+
 def _proxy(values: dict[str, str], expand: bool, command: list[str]) -> NoReturn:
-    process = spawn_early(command)
+    process = _spawn_early(command)
     from shaping.proxy.serving import relay_command  # noqa: PLC0415 (loaded while the server starts)
 
     sys.exit(relay_command(command, process, values, expand=expand))

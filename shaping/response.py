@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
+from contextvars import ContextVar
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from importlib import import_module
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
@@ -80,22 +81,6 @@ def is_never_sent(name: str, include: Collection[str]) -> bool:
     return isinstance(include, MemberChoice) and name in include.excluded
 
 
-def late_names(package: str, names: Collection[str], modules: Sequence[str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package whose names are imported from its modules when they are first used."""
-
-    def find(name: str) -> Any:
-        if name not in names and name not in modules:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        if name in modules:
-            return import_module(f"{package}.{name}")
-        loaded = (import_module(f"{package}.{module}") for module in modules)
-        found = next(vars(module)[name] for module in loaded if name in vars(module))
-        setattr(sys.modules[package], name, found)
-        return found
-
-    return find
-
-
 # Dropped by the thousand, and all alike: listed as one entry each.
 EMPTY: Final = frozenset({"null", "empty", "default"})
 # An object keyed by ids has a path for each: a longer list would cost more than it says.
@@ -141,6 +126,63 @@ class Warned:
 
 
 TOOL_WARNING = "TOOL"  # the code of what a tool says by `note`
+_notes: ContextVar[CallNotes | None] = ContextVar("shaping_notes", default=None)
+
+
+def note(
+    *, warning: str | None = None, upgrade_hint: Mapping[str, str] | None = None, request_id: str | None = None
+) -> None:
+    """Add to the answer of the call that is running, from inside the tool; outside of a shaped call nothing happens.
+
+    `warning` is a sentence for the reader, `upgrade_hint` an object with `feature`, `tier` and `reason`, `request_id`
+    the id that the client gave the call.
+    """
+    notes = _notes.get()
+    if notes is None:
+        return
+    if warning is not None:
+        notes.warnings.append(warning)
+    if upgrade_hint is not None:
+        missing = [name for name in ("feature", "tier", "reason") if name not in upgrade_hint]
+        if missing:
+            raise ValueError(f"an upgrade hint needs feature, tier and reason; missing: {', '.join(missing)}")
+        notes.upgrade_hints.append({name: upgrade_hint[name] for name in ("feature", "tier", "reason")})
+    if request_id is not None:
+        notes.request_id = request_id
+
+
+class CallNotes:
+    """Collects what a tool reports by `note` during one call, and the time that the call takes."""
+
+    def __init__(self) -> None:
+        self.around = _notes.get()  # those of the call that this one is made in
+        self.warnings: list[str] = []
+        self.upgrade_hints: list[dict[str, str]] = []
+        self.request_id: str | None = None
+        self.started = self.ended = perf_counter()
+
+    def __enter__(self) -> Self:
+        self._token = _notes.set(self)
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool | None:
+        self.ended = perf_counter()
+        try:  # noqa: SIM105 (every call comes by here, and suppress() takes longer than all of it)
+            _notes.reset(self._token)
+        except ValueError:  # a generator may end in another context than it began in, where there is nothing to reset
+            pass
+        return None
+
+    def about(self) -> dict[str, Any]:
+        """Return what was noted and how long it took, as members of a `CallContext`."""
+        about: dict[str, Any] = {"duration_ms": round((self.ended - self.started) * 1000, 3)}
+        if self.request_id is not None:
+            about["request_id"] = self.request_id
+        if self.upgrade_hints:
+            about["upgrade_hints"] = tuple(self.upgrade_hints)
+        if self.warnings:
+            about["warnings"] = tuple(Warned(TOOL_WARNING, text) for text in self.warnings)
+        return about
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,26 +366,6 @@ class ShapedList(list[Any]):
 def counted(count: int, noun: str) -> str:
     """Write how many there are of something: `1 token`, `1,024 tokens`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def nearest(word: str, candidates: Iterable[str], n: int = 3, least: float = 0.6) -> tuple[str, ...]:
-    """Return up to n candidates that look like the word, best first; between equals, in the order given."""
-    scored = [(_closeness(word.casefold(), candidate.casefold()), candidate) for candidate in dict.fromkeys(candidates)]
-    near = sorted((pair for pair in scored if pair[0] >= least), key=lambda pair: -pair[0])
-    return tuple(candidate for _, candidate in near[:n])
-
-
-def did_you_mean(similar: Sequence[str]) -> str:
-    """Ask, behind a sentence, whether the nearest was meant; nothing where nothing is near."""
-    return f" Did you mean {similar[0]!r}?" if similar else ""
-
-
-def _closeness(word: str, candidate: str) -> float:
-    if not word or not candidate:
-        return 0.0
-    ratio = SequenceMatcher(None, word, candidate, autojunk=False).ratio()
-    # A word left unfinished (`inst` for `install`) is as good as one misspelt.
-    return max(ratio, 0.9) if min(len(word), len(candidate)) >= 3 and candidate.startswith(word) else ratio
 
 
 def required(value: T | None) -> T:

@@ -12,7 +12,7 @@ from shaping.cleaning.call import clean_call, clean_envelope
 from shaping.present import left_alone, observed, present, unshaped, untouched
 from shaping.redaction import log_fault
 from shaping.response import CallContext, Facts, Shaped, ShapedDict, ShapedList, Warned, required
-from shaping.settings.context import PlanChooser
+from shaping.settings.chooser import PlanChooser
 from shaping.store import Store, open_store
 from shaping.store.expand import Recalled, recall
 from shaping.store.keeper import Keeper, Originals

@@ -40,6 +40,6 @@ def test_each_late_import_says_why_at_its_place() -> None:
 
 def test_importing_settings_loads_neither_the_model_nor_the_watcher() -> None:
     heavy = "shaping.settings.model", "pydantic", "watchfiles", "regex"
-    program = f"import sys, shaping.settings.context; print([name for name in {heavy} if name in sys.modules])"
+    program = f"import sys, shaping.settings.chooser; print([name for name in {heavy} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout == "[]\n"

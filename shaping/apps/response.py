@@ -22,8 +22,7 @@ from shaping.errors.exceptions import message_of
 from shaping.parsers import parse
 from shaping.parsers.terminal import clean_lines
 from shaping.redaction import scrub
-from shaping.response import CallContext, Warned
-from shaping.settings.context import CallNotes
+from shaping.response import CallContext, CallNotes, Warned
 from shaping.settings.plan import Overrides
 from shaping.store.expand import cursor_at, resume
 from shaping.store.keeper import SHAPED

@@ -13,9 +13,10 @@ import typer
 from shaping.cli.output import CONFIG, Answer, columns, quiet, reading_progress, stopped
 from shaping.ledger import LedgerDatabase
 from shaping.page.data import own_choices, plain, readable
-from shaping.response import counted, did_you_mean, nearest
+from shaping.paths.spelling import did_you_mean, nearest
+from shaping.response import counted
 from shaping.settings.check import contract_problems
-from shaping.settings.context import checked_environment, environment_profile
+from shaping.settings.chooser import checked_environment, environment_profile
 from shaping.settings.files import (
     allow as record,
     bundled,

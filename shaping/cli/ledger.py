@@ -26,7 +26,6 @@ from shaping.ledger.prices import Price, PriceError, load_prices
 from shaping.ledger.texts import REASONS, CallTexts, find_texts
 from shaping.page.data import PageSource, ShownCall
 from shaping.page.html import calls_document, document, why_no_texts
-from shaping.proxy import LIMITS
 from shaping.response import counted
 from shaping.settings.files import ledger_path, write_file
 from shaping.settings.loading import load
@@ -345,6 +344,7 @@ def ui(
         import uvicorn  # noqa: PLC0415 (an extra)
 
         from shaping.page.app import page_app  # noqa: PLC0415 (an extra)
+        from shaping.proxy.http_limits import SERVER_LIMITS  # noqa: PLC0415 (an extra)
     except ImportError:
         raise stopped('the page needs an extra: pip install "shaping[http]"', code="DEPENDENCY_UNAVAILABLE") from None
     host, port = free_address(at)
@@ -353,7 +353,7 @@ def ui(
         typer.echo(f"serving {address}", err=True)
         if open_it:
             webbrowser.open(address)
-        uvicorn.run(page_app(source, token=token), host=host, port=port, **LIMITS, timeout_graceful_shutdown=1)
+        uvicorn.run(page_app(source, token=token), host=host, port=port, **SERVER_LIMITS, timeout_graceful_shutdown=1)
 
 
 def report(

@@ -19,7 +19,6 @@ from shaping.operations.openapi.document import DocumentError
 from shaping.operations.registry import RegistrationError, Registry
 from shaping.operations.scan import scan
 from shaping.operations.spec import OperationFilter, Spec, TooManyError, listing_tokens, select_operations
-from shaping.proxy import LIMITS
 from shaping.response import counted
 from shaping.shaper import Shaper
 
@@ -189,13 +188,15 @@ def _serve_mcp(
         server.run("stdio", show_banner=False)
         return
 
+    from shaping.proxy.http_limits import SERVER_LIMITS  # noqa: PLC0415 (an extra)
+
     host, port = place
     options: dict[str, Any] = {
         "host": host,
         "port": port,
         # Not "auto": a page in a browser must not reach a server only because it is bound to more than loopback.
         "host_origin_protection": True,
-        "uvicorn_config": {**LIMITS, "timeout_graceful_shutdown": 0},
+        "uvicorn_config": {**SERVER_LIMITS, "timeout_graceful_shutdown": 0},
     }
     typer.echo(f"serving http://{host}:{port}/mcp", err=True)
     server.run("http", show_banner=False, **options)
@@ -205,6 +206,7 @@ def _serve_api(registry: Registry, specs: list[Spec], place: tuple[str, int], *,
     import uvicorn  # noqa: PLC0415 (an extra)
 
     from shaping.operations.http_server import http_app  # noqa: PLC0415 (an extra)
+    from shaping.proxy.http_limits import SERVER_LIMITS  # noqa: PLC0415 (an extra)
 
     host, port = place
     changing = any(spec.state_changing or spec.operation_type == "eval" for spec in specs)
@@ -213,4 +215,4 @@ def _serve_api(registry: Registry, specs: list[Spec], place: tuple[str, int], *,
     # Bound to every address, the server is reached by names that it cannot know.
     everywhere = host in {"0.0.0.0", "::"}  # noqa: S104 (compared, not bound)
     app = http_app(registry, specs, hosts=["*" if everywhere else f"{host}:{port}"], token=token)
-    uvicorn.run(app, host=host, port=port, **LIMITS)
+    uvicorn.run(app, host=host, port=port, **SERVER_LIMITS)

@@ -24,7 +24,7 @@ from shaping.commands.output import (
 )
 from shaping.commands.process import Sink, run_process
 from shaping.parsers import Parsed, parse
-from shaping.settings.context import PlanChooser
+from shaping.settings.chooser import PlanChooser
 from shaping.settings.plan import Overrides, Plan, as_paths
 from shaping.settings.resolve import ranked
 from shaping.settings.sources import presets_for

@@ -19,8 +19,8 @@ from shaping.commands.output import CommandResponse, Finished
 from shaping.errors.texts import scrub_value
 from shaping.parsers import Parsed
 from shaping.parsers.terminal import is_error_line
+from shaping.paths.spelling import did_you_mean, nearest
 from shaping.redaction import scrub
-from shaping.response import Shaped, Warned, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
     from shaping.errors.codes import ExitTable
+    from shaping.response import Shaped, Warned
     from shaping.settings.loading import LoadedConfig
     from shaping.settings.plan import Plan
 

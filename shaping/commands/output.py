@@ -10,7 +10,6 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from shaping import encoders
 from shaping.budget.lines import Cutter, CutText, NumberedLines, Rules
 from shaping.parsers import EXACT
 from shaping.parsers.terminal import clean_lines, error_lines
@@ -327,7 +326,9 @@ class CleanedOutputs:
         prints_files = _PRINTS_FILES.match(words[-1] if len(words) > 1 and words[1] == "-c" else words[0])
         if len(text) < LONG_TEXT or "repeats" not in plan.noise or plan.encoding == "json" or prints_files or self._off:
             return text
-        return encoders.lines.encode(text)
+        from shaping.encoders import lines  # noqa: PLC0415 (only for a long text: costs 5 ms)
+
+        return lines.encode(text)
 
 
 def _tidied(text: str) -> list[str]:

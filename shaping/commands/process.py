@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol
 
-from shaping.proxy import end_with_parent, signal_group
+from shaping.child import end_with_parent, signal_group
 from shaping.response import required
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from shaping.errors import ErrorDetail, from_exception, registry
 from shaping.errors.exceptions import says_less, text_of
 from shaping.present import Presented
 from shaping.redaction import scrub
-from shaping.response import CallContext, Shaped, ShapedDict, ShapedList, Warned
-from shaping.settings.context import CallNotes
+from shaping.response import CallContext, CallNotes, Shaped, ShapedDict, ShapedList, Warned
 from shaping.settings.plan import Overrides, Plan
 from shaping.shaper import Shaper
 from shaping.values import json_digest

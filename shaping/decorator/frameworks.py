@@ -11,8 +11,7 @@ import orjson
 from shaping.errors import ToolError
 from shaping.paths.filter import PLAIN
 from shaping.redaction import log_fault
-from shaping.response import TOOL_WARNING, CallContext, Shaped, required
-from shaping.settings.context import note
+from shaping.response import TOOL_WARNING, CallContext, Shaped, note, required
 from shaping.values.opening import is_data
 
 if TYPE_CHECKING:

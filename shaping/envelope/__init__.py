@@ -1,11 +1,11 @@
 """One typed envelope in Python, written on the wire in a form that clients already parse."""
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from shaping.response import Dialect, late_names
+from shaping.response import Dialect
 
 if TYPE_CHECKING:
-    from shaping.envelope import dialects as dialects
     from shaping.envelope.dialects import DIALECTS, parse, read_wire, recognise
     from shaping.envelope.model import (
         CommandMeta,
@@ -48,5 +48,10 @@ __all__ = [
     "unwrap",
 ]
 
-# The model takes 60 ms to import: an answer that nobody asks for its envelope does without.
-__getattr__ = late_names(__name__, __all__, ("model", "dialects"))
+
+def __getattr__(name: str) -> Any:
+    # The model takes 60 ms to import: an answer that nobody asks for its envelope does without.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = "dialects" if name in {"DIALECTS", "parse", "read_wire", "recognise"} else "model"
+    return getattr(import_module(f"shaping.envelope.{module}"), name)

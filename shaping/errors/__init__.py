@@ -1,6 +1,7 @@
 """Error codes, coded errors, and how exceptions become them."""
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from shaping.errors.codes import (
     EXIT_CODES,
@@ -13,7 +14,7 @@ from shaping.errors.codes import (
     UnknownCodeError,
     registry,
 )
-from shaping.response import late_names, nearest
+from shaping.paths.spelling import nearest
 
 if TYPE_CHECKING:
     from shaping.errors.detail import (
@@ -57,5 +58,9 @@ __all__ = [
     "unregister_plugin",
 ]
 
-# The model of an error takes 60 ms to import: an answer that is none does without.
-__getattr__ = late_names(__name__, __all__, ("detail", "exceptions"))
+
+def __getattr__(name: str) -> Any:
+    # The model of an error takes 60 ms to import: an answer that is none does without.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"shaping.errors.{'exceptions' if name == 'from_exception' else 'detail'}"), name)

@@ -17,8 +17,9 @@ from pydantic_core.core_schema import ErrorType
 
 from shaping.errors.codes import codes_by, registry
 from shaping.errors.detail import ErrorDetail, ToolError, code_for_exit, http_error, make_error
+from shaping.paths.spelling import nearest
 from shaping.redaction import scrub
-from shaping.response import counted, nearest
+from shaping.response import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

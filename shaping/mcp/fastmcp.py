@@ -16,7 +16,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from shaping.mcp.errors import error_from_exception, error_from_text, error_text, exception_of_tool
 from shaping.mcp.shaper import open_mcp_shaper
-from shaping.settings.context import CallNotes
+from shaping.response import CallNotes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from shaping.mcp.errors import error_from_cause, error_text
 from shaping.mcp.shaper import MCPShaper, open_mcp_shaper
-from shaping.settings.context import CallNotes
+from shaping.response import CallNotes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -22,8 +22,9 @@ from shaping.ledger.texts import keep_texts
 from shaping.mcp.parts import BOTH, ResultContext, ToolEntry, decide, texts_of
 from shaping.mcp.result import ShapedResult, is_shown_to_model
 from shaping.mcp.schema import advertised_schema, inside_wrapper, warn_unmatched
+from shaping.paths.spelling import did_you_mean, nearest
 from shaping.redaction import KeyRests
-from shaping.response import EXPAND, Shaped, did_you_mean, nearest
+from shaping.response import EXPAND, Shaped
 from shaping.settings.resolve import fits, full_name, is_pattern, ranked
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from pydantic import ConfigDict, create_model
 from shaping.errors import registry
 from shaping.operations.access import Access, Context
 from shaping.operations.schemas import JsonSchema, OperationSchema, schema_of
-from shaping.response import did_you_mean, nearest
+from shaping.paths.spelling import did_you_mean, nearest
 from shaping.tokens import cheap, count
 
 OperationType: TypeAlias = Literal[

@@ -14,8 +14,6 @@ from importlib import import_module
 from itertools import islice
 from typing import Any, Final, Literal, TypeAlias, get_args
 
-from shaping import encoders
-
 Format: TypeAlias = Literal[
     "json",
     "lines",
@@ -162,17 +160,19 @@ def head_of(text: str) -> str:
 
 def is_cheaper(parsed: Parsed, *, as_lines: bool = True) -> bool:
     """Whether a text written as the data it holds costs 15% fewer tokens, and not clearly more than as short lines."""
+    from shaping.encoders import lines  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
+    from shaping.encoders.encoding import encode  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
     from shaping.tokens import cheap, count  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
 
     as_lines = as_lines and len(parsed.text) <= _SHORT
     if parsed.format in _ROWS and (head := head_of(parsed.text)) is not parsed.text:
         parsed = parse(head, (parsed.format,)) or parsed
-    written = encoders.encode(parsed.value, repeats=True, constants=True).text
+    written = encode(parsed.value, repeats=True, constants=True).text
     guess = cheap(written) / cheap(parsed.text)
     sure = _SURE_OF_OUTLINES if parsed.format in _DOCUMENTS else _SURE
     if guess > _WORTH - _SURE and (guess > _WORTH + sure or count(written) > _WORTH * count(parsed.text)):
         return False
-    short = encoders.lines.encode(parsed.text) if as_lines and parsed.format in _ALIKE else parsed.text
+    short = lines.encode(parsed.text) if as_lines and parsed.format in _ALIKE else parsed.text
     return short == parsed.text or count(written) <= count(short) / _CLEARLY
 
 

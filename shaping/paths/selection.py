@@ -9,7 +9,8 @@ from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice, Step, join, parse
-from shaping.response import Json, counted, nearest
+from shaping.paths.spelling import nearest
+from shaping.response import Json, counted
 
 Rest: TypeAlias = "tuple[Step, ...]"  # what is left to match of one path
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping import encoders, envelope as envelopes
+from shaping import envelope as envelopes
 from shaping.cleaning import redact_value
 from shaping.present.notices import missing_fields, noise_notice, omission_members, tool_notice, tool_warnings
 from shaping.response import TOOL_WARNING, Shaped
@@ -226,7 +226,9 @@ def _with_absent(response: Presented, text: str, encoding: str, *, only_data: bo
 def _write_data(value: Any, response: Presented) -> tuple[str, str]:
     """Write a value as text and name its form; integers beyond 64 bits are the numbers that the tool sent."""
     if type(value) is str and _may_shorten_lines(response):
-        return encoders.lines.encode(value), "text"
+        from shaping.encoders import lines  # noqa: PLC0415 (only for a text: costs 5 ms)
+
+        return lines.encode(value), "text"
     if not any(warned.code == "BIG_INTEGER" for warned in response.cleaned.warnings):
         compact_json = response.cleaned.compact_json if value is response.cleaned.value else None
         return encode_value(value, response.plan, compact_json)
@@ -256,7 +258,9 @@ def encode_value(value: Any, plan: Plan, compact_json: bytes | None = None) -> t
     compact_json = orjson.dumps(value) if compact_json is None else compact_json
     if plan.encoding == "json" or (plan.encoding == "auto" and len(compact_json) < SMALL):
         return compact_json.decode(), "json"
-    made = encoders.encode(
+    from shaping.encoders.encoding import encode  # noqa: PLC0415 (small answers need none: costs 15 ms)
+
+    made = encode(
         value,
         plan.encoding,
         repeats="repeats" in plan.noise,

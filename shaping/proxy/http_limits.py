@@ -22,6 +22,16 @@ _HOST = re.compile(r"(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
+# How Uvicorn, which is an extra, runs each of our HTTP servers.
+SERVER_LIMITS: dict[str, Any] = {
+    "access_log": False,
+    "log_level": "warning",
+    "http": "shaping.proxy.http_limits:TimedProtocol",
+    "ws": "none",
+    "limit_concurrency": 1024,
+}
+
+
 class BearerGuard:
     """ASGI middleware that refuses requests without the token."""
 

@@ -20,8 +20,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from shaping.ledger.writer import CONTENT_TYPE
-from shaping.proxy import LIMITS
-from shaping.proxy.http_limits import BearerGuard, HostGuard
+from shaping.proxy.http_limits import SERVER_LIMITS, BearerGuard, HostGuard
 from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error, read, write
 from shaping.proxy.relay import Relay
 from shaping.proxy.serving import ShaperLoader, to_the_end
@@ -346,7 +345,9 @@ async def serve_http(
 ) -> int:
     """Serve until cancelled; the options are those of `HttpServer.app`."""
     server = HttpServer(make_upstream, loader)
-    runner = uvicorn.Server(uvicorn.Config(server.app(**options), host=host, port=port, lifespan="off", **LIMITS))
+    runner = uvicorn.Server(
+        uvicorn.Config(server.app(**options), host=host, port=port, lifespan="off", **SERVER_LIMITS)
+    )
     # Signals end us in our own order; uvicorn would first wait for every open stream.
     runner.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]  # it takes no arguments
     loader.start()

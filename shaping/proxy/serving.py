@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from shaping.proxy import signal_group
+from shaping.child import signal_group
 from shaping.proxy.messages import (
     Message,
     PipeReader,

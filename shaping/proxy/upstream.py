@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from shaping.proxy import outage, signal_group, spawn
+from shaping.child import signal_group, spawn
+from shaping.proxy import outage
 from shaping.proxy.messages import (
     Message,
     PipeReader,

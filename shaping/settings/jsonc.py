@@ -18,7 +18,8 @@ from typing import Any, NoReturn, TypeAlias
 
 import orjson
 
-from shaping.response import Json, cut_end, nearest
+from shaping.paths.spelling import nearest
+from shaping.response import Json, cut_end
 
 Keys: TypeAlias = tuple[str | int, ...]  # the path of a value in a JSON document, from its root
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final, Literal, Protocol, Self, TypeAlias
 
-from shaping.response import did_you_mean, nearest
+from shaping.paths.spelling import did_you_mean, nearest
 from shaping.tokens.encoding import NAMES, Encoding
 from shaping.tokens.sampling import EXACT_UP_TO, chunks, estimate
 

@@ -19,8 +19,7 @@ import pytest
 from pydantic import BaseModel, TypeAdapter
 
 import shaping
-from shaping import Shaper, ToolError, shape
-from shaping.settings import context
+from shaping import Shaper, ToolError, response, shape
 from shaping.tokens import exact
 
 
@@ -545,7 +544,7 @@ def test_what_stops_a_program_passes_every_kind_of_tool_and_leaves_no_notes_behi
     with pytest.raises(StopIteration):
         anext(several).send(None)
     by_hand(anext(several))
-    assert context._notes.get() is None
+    assert response._notes.get() is None
 
 
 def test_notes_of_a_tool_that_is_awaited_elsewhere_are_its_own() -> None:
@@ -559,7 +558,7 @@ def test_notes_of_a_tool_that_is_awaited_elsewhere_are_its_own() -> None:
 
     async def run() -> Any:
         answer = await asyncio.create_task(start())
-        return answer["warnings"], context._notes.get()
+        return answer["warnings"], response._notes.get()
 
     assert asyncio.run(run()) == ([{"code": "TOOL", "message": "mind"}], None)
 

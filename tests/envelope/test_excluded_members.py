@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shaping import Shaper, shape
-from shaping.settings.context import note
+from shaping.response import note
 
 EXCLUDED = ["request_id", "upgrade_hints", "tier", "duration_ms", "warnings", "session_id"]
 

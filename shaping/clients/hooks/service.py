@@ -23,7 +23,7 @@ from shaping.commands.output import Finished, Invocation
 from shaping.commands.process import ProcessExit
 from shaping.ledger import record_text
 from shaping.ledger.texts import keep_output
-from shaping.settings.context import mode
+from shaping.settings.chooser import mode
 from shaping.settings.jsonc import ConfigError
 from shaping.shaper import Shaper
 from shaping.tokens import counter

@@ -1,4 +1,4 @@
-"""The context of a call: its `using` blocks, the environment variables, the tool's notes; and the plan it gets."""
+"""Which plan a call gets: by the config, the `using` blocks around the call and the environment."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, replace
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 from shaping.redaction import scrub
-from shaping.response import TOOL_WARNING, Warned
+from shaping.response import Warned
 from shaping.settings.files import FALSE, TRUE
 from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, short_name, suggestion_for
 from shaping.settings.live import LiveConfig, shared
@@ -39,7 +38,6 @@ _CHOICES = tuple(choice.name for choice in fields(Overrides))
 _NONE = Overrides()
 # The profile and the choices of the innermost `using` block, merged with those of the blocks around it.
 _block: ContextVar[tuple[str | None, Overrides]] = ContextVar("shaping_block", default=(None, _NONE))
-_notes: ContextVar[CallNotes | None] = ContextVar("shaping_notes", default=None)
 
 
 @contextmanager
@@ -58,62 +56,6 @@ def using(profile: str | None = None, **choices: Any) -> Iterator[None]:
         yield
     finally:
         _block.reset(token)
-
-
-def note(
-    *, warning: str | None = None, upgrade_hint: Mapping[str, str] | None = None, request_id: str | None = None
-) -> None:
-    """Add to the answer of the call that is running, from inside the tool; outside of a shaped call nothing happens.
-
-    `warning` is a sentence for the reader, `upgrade_hint` an object with `feature`, `tier` and `reason`, `request_id`
-    the id that the client gave the call.
-    """
-    notes = _notes.get()
-    if notes is None:
-        return
-    if warning is not None:
-        notes.warnings.append(warning)
-    if upgrade_hint is not None:
-        missing = [name for name in ("feature", "tier", "reason") if name not in upgrade_hint]
-        if missing:
-            raise ValueError(f"an upgrade hint needs feature, tier and reason; missing: {', '.join(missing)}")
-        notes.upgrade_hints.append({name: upgrade_hint[name] for name in ("feature", "tier", "reason")})
-    if request_id is not None:
-        notes.request_id = request_id
-
-
-class CallNotes:
-    """Collects what a tool reports by `note` during one call, and the time that the call takes."""
-
-    def __init__(self) -> None:
-        self.around = _notes.get()  # those of the call that this one is made in
-        self.warnings: list[str] = []
-        self.upgrade_hints: list[dict[str, str]] = []
-        self.request_id: str | None = None
-        self.started = self.ended = perf_counter()
-
-    def __enter__(self) -> Self:
-        self._token = _notes.set(self)
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool | None:
-        self.ended = perf_counter()
-        try:  # noqa: SIM105 (every call comes by here, and suppress() takes longer than all of it)
-            _notes.reset(self._token)
-        except ValueError:  # a generator may end in another context than it began in, where there is nothing to reset
-            pass
-        return None
-
-    def about(self) -> dict[str, Any]:
-        """Return what was noted and how long it took, as members of a `CallContext`."""
-        about: dict[str, Any] = {"duration_ms": round((self.ended - self.started) * 1000, 3)}
-        if self.request_id is not None:
-            about["request_id"] = self.request_id
-        if self.upgrade_hints:
-            about["upgrade_hints"] = tuple(self.upgrade_hints)
-        if self.warnings:
-            about["warnings"] = tuple(Warned(TOOL_WARNING, text) for text in self.warnings)
-        return about
 
 
 def any_variable_set(environ: Mapping[str, str] = os.environ) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shaping import Shaper, using
-from shaping.settings.context import environment_profile, mode
+from shaping.settings.chooser import environment_profile, mode
 
 RAW = {"a": 1, "b": None, "c": 3}
 CONFIG = {
