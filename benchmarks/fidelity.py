@@ -20,7 +20,7 @@ from benchmarks import corpus
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
 from shaping.encoders import decode, lines
-from shaping.encoders.encoding import encode_json
+from shaping.encoders.formats import encode_json
 from shaping.errors import ToolError
 from shaping.parsers import EXACT, parse
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import corpus
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
-from shaping.encoders.encoding import encode_json
+from shaping.encoders.formats import encode_json
 from shaping.parsers import parse
 from shaping.tokens import exact
 

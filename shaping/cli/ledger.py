@@ -341,10 +341,7 @@ def ui(
 ) -> None:
     """Show a live page: what was saved over time, by tool and by field, the last calls, and what was left out."""
     try:
-        import uvicorn  # noqa: PLC0415 (an extra)
-
-        from shaping.page.app import page_app  # noqa: PLC0415 (an extra)
-        from shaping.proxy.http_limits import SERVER_LIMITS  # noqa: PLC0415 (an extra)
+        from shaping.page.app import serve_page  # noqa: PLC0415 (an extra)
     except ImportError:
         raise stopped('the page needs an extra: pip install "shaping[http]"', code="DEPENDENCY_UNAVAILABLE") from None
     host, port = free_address(at)
@@ -353,7 +350,7 @@ def ui(
         typer.echo(f"serving {address}", err=True)
         if open_it:
             webbrowser.open(address)
-        uvicorn.run(page_app(source, token=token), host=host, port=port, **SERVER_LIMITS, timeout_graceful_shutdown=1)
+        serve_page(source, token, host, port)
 
 
 def report(

@@ -7,7 +7,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from secrets import token_urlsafe
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -178,7 +178,7 @@ def _serve_mcp(
 ) -> None:
     import logging  # noqa: PLC0415 (only this command needs it)
 
-    from shaping.operations.mcp_server import mcp_server  # noqa: PLC0415 (an extra)
+    from shaping.operations.mcp_server import mcp_server, run_http  # noqa: PLC0415 (an extra)
 
     # FastMCP prints a trace for every failed call; the client is told in its own channel.
     logging.getLogger("fastmcp").setLevel(logging.CRITICAL)
@@ -188,25 +188,13 @@ def _serve_mcp(
         server.run("stdio", show_banner=False)
         return
 
-    from shaping.proxy.http_limits import SERVER_LIMITS  # noqa: PLC0415 (an extra)
-
     host, port = place
-    options: dict[str, Any] = {
-        "host": host,
-        "port": port,
-        # Not "auto": a page in a browser must not reach a server only because it is bound to more than loopback.
-        "host_origin_protection": True,
-        "uvicorn_config": {**SERVER_LIMITS, "timeout_graceful_shutdown": 0},
-    }
     typer.echo(f"serving http://{host}:{port}/mcp", err=True)
-    server.run("http", show_banner=False, **options)
+    run_http(server, host, port)
 
 
 def _serve_api(registry: Registry, specs: list[Spec], place: tuple[str, int], *, no_token: bool) -> None:
-    import uvicorn  # noqa: PLC0415 (an extra)
-
-    from shaping.operations.http_server import http_app  # noqa: PLC0415 (an extra)
-    from shaping.proxy.http_limits import SERVER_LIMITS  # noqa: PLC0415 (an extra)
+    from shaping.operations.http_server import http_app, serve_api  # noqa: PLC0415 (an extra)
 
     host, port = place
     changing = any(spec.state_changing or spec.operation_type == "eval" for spec in specs)
@@ -215,4 +203,4 @@ def _serve_api(registry: Registry, specs: list[Spec], place: tuple[str, int], *,
     # Bound to every address, the server is reached by names that it cannot know.
     everywhere = host in {"0.0.0.0", "::"}  # noqa: S104 (compared, not bound)
     app = http_app(registry, specs, hosts=["*" if everywhere else f"{host}:{port}"], token=token)
-    uvicorn.run(app, host=host, port=port, **SERVER_LIMITS)
+    serve_api(app, host, port)

@@ -11,6 +11,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from shaping.budget.lines import Cutter, CutText, NumberedLines, Rules
+from shaping.encoders import encode_lines
 from shaping.parsers import EXACT
 from shaping.parsers.terminal import clean_lines, error_lines
 from shaping.redaction import StreamRedactor, redact
@@ -326,9 +327,7 @@ class CleanedOutputs:
         prints_files = _PRINTS_FILES.match(words[-1] if len(words) > 1 and words[1] == "-c" else words[0])
         if len(text) < LONG_TEXT or "repeats" not in plan.noise or plan.encoding == "json" or prints_files or self._off:
             return text
-        from shaping.encoders import lines  # noqa: PLC0415 (only for a long text: costs 5 ms)
-
-        return lines.encode(text)
+        return encode_lines(text)
 
 
 def _tidied(text: str) -> list[str]:

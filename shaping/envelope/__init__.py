@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from shaping.response import Dialect
 
 if TYPE_CHECKING:
+    from shaping.envelope import dialects as dialects
     from shaping.envelope.dialects import DIALECTS, parse, read_wire, recognise
     from shaping.envelope.model import (
         CommandMeta,
@@ -51,6 +52,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # The model takes 60 ms to import: an answer that nobody asks for its envelope does without.
+    if name == "dialects":
+        return import_module("shaping.envelope.dialects")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = "dialects" if name in {"DIALECTS", "parse", "read_wire", "recognise"} else "model"

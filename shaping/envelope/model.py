@@ -10,6 +10,7 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeAlias, TypeVar, g
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from shaping import envelope as envelopes
 from shaping.errors import ErrorDetail, ToolError, nearest, registry
 from shaping.errors.codes import EXIT_CODES, ExitTable, exit_number
 from shaping.errors.texts import scrub_value
@@ -165,15 +166,11 @@ class Envelope(BaseModel, Generic[T]):
     @classmethod
     def parse(cls, wire: Any, dialect: Dialect | None = None) -> Envelope[Any]:
         """Read an envelope from its wire form; without a dialect, the one it is written in is recognised."""
-        from shaping.envelope.dialects import parse  # noqa: PLC0415 (the dialects are written by this model)
-
-        return parse(wire, dialect)
+        return envelopes.parse(wire, dialect)
 
     def render(self, dialect: Dialect = "lean", *, include: Collection[str] = (), debug: bool = False) -> Any:
         """Write the envelope in a dialect, with the optional members in `include`, or under debug with all of them."""
-        from shaping.envelope.dialects import FORMS  # noqa: PLC0415 (the dialects are written by this model)
-
-        form = FORMS.get(dialect)
+        form = envelopes.dialects.FORMS.get(dialect)
         if form is None:
             raise unknown_dialect(dialect)
         return form.render(self, include, debug)

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import orjson
 
 from shaping.clients import find_client
-from shaping.encoders.encoding import decode
+from shaping.encoders import decode
 from shaping.learning.record import recordings
 from shaping.mcp.parts import read_result
 from shaping.parsers import parse, parse_within

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, TypeAlias
 
-from shaping.encoders.encoding import encode
+from shaping.encoders import encode
 from shaping.noise.records import MISSING, Kind, NoiseRule, Owners, Records, Surroundings
 from shaping.noise.rules import RULES
 from shaping.noise.text import reduce_text

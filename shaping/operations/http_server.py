@@ -13,6 +13,7 @@ from secrets import compare_digest
 from typing import TYPE_CHECKING, Any
 
 import orjson
+import uvicorn
 from pydantic import BaseModel, ConfigDict
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -28,7 +29,7 @@ from shaping.operations.access import Identity, IdentityResult, resolve_identity
 from shaping.operations.registry import without_earlier
 from shaping.operations.schemas import schema_of
 from shaping.operations.spec import Spec, tool_definition
-from shaping.proxy.http_limits import HostGuard
+from shaping.proxy.http_limits import SERVER_LIMITS, HostGuard
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Sequence
@@ -187,6 +188,11 @@ def http_app(
         middleware=[Middleware(HostGuard, hosts=hosts)],
         exception_handlers={ToolError: api.refuse},
     )
+
+
+def serve_api(app: Starlette, host: str, port: int) -> None:
+    """Serve the app of a registry until a signal comes."""
+    uvicorn.run(app, host=host, port=port, **SERVER_LIMITS)
 
 
 async def _input(request: Request) -> Any:

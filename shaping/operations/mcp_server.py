@@ -16,6 +16,7 @@ from shaping.errors import ErrorDetail, ToolError
 from shaping.mcp.fastmcp import ShapingMiddleware
 from shaping.operations.access import IdentityResult, resolve_identity
 from shaping.operations.spec import Spec, tool_definition
+from shaping.proxy.http_limits import SERVER_LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -92,3 +93,16 @@ def mcp_server(
             )
             server.add_tool(tool)
     return server
+
+
+def run_http(server: FastMCP, host: str, port: int) -> None:
+    """Serve an MCP server over HTTP until a signal comes."""
+    server.run(
+        "http",
+        show_banner=False,
+        host=host,
+        port=port,
+        # Not "auto": a page in a browser must not reach a server only because it is bound to more than loopback.
+        host_origin_protection=True,
+        uvicorn_config={**SERVER_LIMITS, "timeout_graceful_shutdown": 0},
+    )

@@ -6,6 +6,7 @@ import asyncio
 from secrets import compare_digest
 from typing import TYPE_CHECKING, Any, Final
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -15,7 +16,7 @@ from starlette.routing import Route
 from shaping.ledger import LedgerDatabase, LedgerError
 from shaping.page.data import PageSource
 from shaping.page.html import content_policy, document
-from shaping.proxy.http_limits import HostGuard
+from shaping.proxy.http_limits import SERVER_LIMITS, HostGuard
 from shaping.settings.files import ledger_path
 
 if TYPE_CHECKING:
@@ -80,6 +81,11 @@ def page_app(source: PageSource, *, token: str) -> Starlette:
         return source
 
     return Starlette(routes=page_routes(find, token), middleware=[Middleware(HostGuard)])
+
+
+def serve_page(source: PageSource, token: str, host: str, port: int) -> None:
+    """Serve one page until a signal comes."""
+    uvicorn.run(page_app(source, token=token), host=host, port=port, **SERVER_LIMITS, timeout_graceful_shutdown=1)
 
 
 # The address holds the token: no other page may learn it, and no cache may keep what it shows.

@@ -14,6 +14,9 @@ from importlib import import_module
 from itertools import islice
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from shaping.encoders import encode, encode_lines
+from shaping.tokens import cheap, count
+
 Format: TypeAlias = Literal[
     "json",
     "lines",
@@ -105,13 +108,16 @@ def parse_to_ask(text: str) -> Parsed | None:
     return None if value is None else Parsed(value, ends.format, text=text)
 
 
-@cache
 def _parser(name: str) -> Callable[[str], Any]:
-    """Return the function of a format, loaded with the first text that may be of it: all together cost 20 ms."""
-    parser: Callable[[str], Any] = getattr(
-        import_module(f"shaping.parsers.{_MODULES.get(name, name)}"), f"parse_{name}"
-    )
-    return parser
+    """Return the function of a format."""
+    return _loaded(_MODULES.get(name, name), f"parse_{name}")
+
+
+@cache
+def _loaded(module: str, name: str) -> Callable[[str], Any]:
+    """Return a function of a module, loaded with the first text that needs it: all together cost 20 ms."""
+    function: Callable[[str], Any] = getattr(import_module(f"shaping.parsers.{module}"), name)
+    return function
 
 
 def parse_if_cheaper(
@@ -160,19 +166,15 @@ def head_of(text: str) -> str:
 
 def is_cheaper(parsed: Parsed, *, as_lines: bool = True) -> bool:
     """Whether a text written as the data it holds costs 15% fewer tokens, and not clearly more than as short lines."""
-    from shaping.encoders import lines  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
-    from shaping.encoders.encoding import encode  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
-    from shaping.tokens import cheap, count  # noqa: PLC0415 (loaded for the few texts that are data: costs 30 ms)
-
     as_lines = as_lines and len(parsed.text) <= _SHORT
     if parsed.format in _ROWS and (head := head_of(parsed.text)) is not parsed.text:
         parsed = parse(head, (parsed.format,)) or parsed
-    written = encode(parsed.value, repeats=True, constants=True).text
+    written = encode(parsed.value).text
     guess = cheap(written) / cheap(parsed.text)
     sure = _SURE_OF_OUTLINES if parsed.format in _DOCUMENTS else _SURE
     if guess > _WORTH - _SURE and (guess > _WORTH + sure or count(written) > _WORTH * count(parsed.text)):
         return False
-    short = lines.encode(parsed.text) if as_lines and parsed.format in _ALIKE else parsed.text
+    short = encode_lines(parsed.text) if as_lines and parsed.format in _ALIKE else parsed.text
     return short == parsed.text or count(written) <= count(short) / _CLEARLY
 
 
@@ -189,14 +191,12 @@ def parse_within(text: str) -> Parsed | None:
     if intro and (parsed := _parse_span(text, (intro.end(), len(text)), least, FORMATS)):
         return parsed
     if not fences and "\n- **" in text:
-        from shaping.parsers.listings import sections_span  # noqa: PLC0415 (loaded for such a text: costs 5 ms)
-
-        if parsed := _parse_span(text, sections_span(text), least, ("sections",)):
+        span = _loaded("listings", "sections_span")(text)
+        if parsed := _parse_span(text, span, least, ("sections",)):
             return parsed
     if text.startswith("1. row\n"):
-        from shaping.parsers.pairs import vertical_span  # noqa: PLC0415 (loaded for such a text: costs 5 ms)
-
-        if parsed := _parse_span(text, vertical_span(text), least, ("pairs",)):
+        span = _loaded("pairs", "vertical_span")(text)
+        if parsed := _parse_span(text, span, least, ("pairs",)):
             return parsed
     spans = fences or [found.span() for found in _PARAGRAPH.finditer(text) if len(found[0]) >= least]
     if len(spans) == 1 and (parsed := _parse_span(text, spans[0], least, FORMATS)):

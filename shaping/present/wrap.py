@@ -11,6 +11,7 @@ import orjson
 
 from shaping import envelope as envelopes
 from shaping.cleaning import redact_value
+from shaping.encoders import encode, encode_lines
 from shaping.present.notices import missing_fields, noise_notice, omission_members, tool_notice, tool_warnings
 from shaping.response import TOOL_WARNING, Shaped
 from shaping.tokens import count, counter
@@ -135,8 +136,6 @@ def _plan_said(response: Presented) -> dict[str, Any]:
     return {**{name: getattr(plan, name) for name in names}, "noise": list(plan.noise), "raw_bytes": len(raw)}
 
 
-# Below this many bytes no other form is shorter than compact JSON by enough to be worth a look.
-SMALL = 128
 # Measured: a text this much shorter than compact JSON never has more tokens.
 _SHORTER = 0.9
 # Of the cost of a text whose layout a table loses.
@@ -226,9 +225,7 @@ def _with_absent(response: Presented, text: str, encoding: str, *, only_data: bo
 def _write_data(value: Any, response: Presented) -> tuple[str, str]:
     """Write a value as text and name its form; integers beyond 64 bits are the numbers that the tool sent."""
     if type(value) is str and _may_shorten_lines(response):
-        from shaping.encoders import lines  # noqa: PLC0415 (only for a text: costs 5 ms)
-
-        return lines.encode(value), "text"
+        return encode_lines(value), "text"
     if not any(warned.code == "BIG_INTEGER" for warned in response.cleaned.warnings):
         compact_json = response.cleaned.compact_json if value is response.cleaned.value else None
         return encode_value(value, response.plan, compact_json)
@@ -255,12 +252,7 @@ def encode_value(value: Any, plan: Plan, compact_json: bytes | None = None) -> t
     """
     if isinstance(value, str):
         return value, "text"
-    compact_json = orjson.dumps(value) if compact_json is None else compact_json
-    if plan.encoding == "json" or (plan.encoding == "auto" and len(compact_json) < SMALL):
-        return compact_json.decode(), "json"
-    from shaping.encoders.encoding import encode  # noqa: PLC0415 (small answers need none: costs 15 ms)
-
-    made = encode(
+    return encode(
         value,
         plan.encoding,
         repeats="repeats" in plan.noise,
@@ -268,4 +260,3 @@ def encode_value(value: Any, plan: Plan, compact_json: bytes | None = None) -> t
         lossless=plan.lossless,
         compact_json=compact_json,
     )
-    return made.text, made.encoding

@@ -11,7 +11,7 @@ LOADED = """
 import sys
 from shaping.mcp.shaper import prewarm
 prewarm("o200k_base", schemas=True).join(120)
-needed = ("shaping.noise", "shaping.encoders.encoding", "shaping.redaction", "shaping.tokens.counters")
+needed = ("shaping.noise", "shaping.encoders.formats", "shaping.redaction", "shaping.tokens.counters")
 print(all(name in sys.modules for name in needed))
 """
 

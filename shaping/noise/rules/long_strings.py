@@ -6,7 +6,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from shaping.encoders.encoding import encode
+from shaping.encoders import encode
 from shaping.noise.records import LONG, NoiseRule, Records
 from shaping.noise.text import reduce_text
 from shaping.noise.vocabulary import CODE_MARKS, meaning

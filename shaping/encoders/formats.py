@@ -1,6 +1,6 @@
-"""The formats of a text, and the choice of the cheapest of them.
+"""The formats of a text: compact JSON, CSV, Markdown and TOON as others have defined them, and our own table.
 
-Compact JSON, CSV, Markdown and TOON are as others have defined them; a cell that could be misread is JSON.
+A cell that could be misread is JSON.
 """
 
 from __future__ import annotations
@@ -18,15 +18,6 @@ from shaping.encoders import table
 from shaping.encoders.table.cells import MISSING, Members, cell, quoted, read_cell
 from shaping.parsers.json import read_json
 from shaping.response import Json, import_extra
-from shaping.tokens.sampling import cheap
-
-# Measured on 1,660 values of 90 tools: a text this much shorter than compact JSON, or this much where both are longer
-# than a screen, never has more tokens. In between, the guess of its tokens must be under this share of that for JSON.
-_SHORTER, _SHORTER_AT_LENGTH, _SCREEN, _CHEAPER = 0.9, 0.93, 1500, 0.85
-# Where lines stand as lines and not in quotes, which is cheaper than it is shorter, unless most begin with a digit:
-# those cannot share a token with the space before them.
-_SHORTER_BY_LINES, _DIGIT_LINES, _LINE_BREAK, _BEFORE_DIGIT = 1.02, 0.25, b"\\n", re.compile(rb"\\n\d")
-_SMALL = 200  # characters of JSON below which a header costs more than the keys it saves
 
 
 def encode_json(value: Json) -> str:
@@ -137,76 +128,3 @@ FORMATS: dict[str, Format] = {
     "csv": Format(encode_csv, decode_csv),
     "toon": Format(encode_toon, decode_toon),
 }
-
-
-class UnknownEncodingError(ValueError):
-    """No encoding has this name."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(f"encoding is {name!r}; expected auto, {', '.join(sorted(FORMATS))}")
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """A text, and the encoding it is in: JSON where a format for lists of records was asked to write something else."""
-
-    text: str
-    encoding: str
-
-
-def encode(
-    value: Json,
-    encoding: str = "auto",
-    *,
-    repeats: bool = True,
-    constants: bool = True,
-    lossless: bool = True,
-    compact_json: bytes | None = None,
-) -> Encoded:
-    """Write a value; `auto` takes the cheapest form by tokens and never one larger than compact JSON.
-
-    Every format reads back exactly; one that need not be `lossless` may give lists and JSON in strings another order.
-    `compact_json` is the value's, where it is known.
-    """
-    if encoding == "auto":
-        compact_json = orjson.dumps(value) if compact_json is None else compact_json
-        return _cheapest(value, compact_json, repeats=repeats, constants=constants, lossless=lossless)
-    if encoding == "table":
-        return Encoded(table.encode(value, repeats=repeats, constants=constants, lossless=lossless), "table")
-    if (text := _format(encoding).encode(value)) is not None:
-        return Encoded(text, encoding)
-    return Encoded(encode_json(value), "json")
-
-
-def decode(text: str, encoding: str) -> Json:
-    """Read back what `encode` wrote."""
-    return _format(encoding).decode(text)
-
-
-def _cheapest(value: Json, compact_json: bytes, *, repeats: bool, constants: bool, lossless: bool) -> Encoded:
-    # Mostly only the length is asked for, and what is ASCII has it already.
-    plain = compact_json if compact_json.isascii() else compact_json.decode()
-    if len(plain) < _SMALL:
-        return Encoded(compact_json.decode(), "json")
-    text = table.encode(value, repeats=repeats, constants=constants, lossless=lossless)
-    if _is_shorter(text, len(plain), compact_json) or (
-        len(text) < len(plain) and cheap(text) < _CHEAPER * cheap(plain)
-    ):
-        return Encoded(text, "table")
-    return Encoded(compact_json.decode(), "json")
-
-
-def _is_shorter(text: str, size: int, compact_json: bytes) -> bool:
-    """Return whether a text is so much shorter than JSON of this size that it cannot have more tokens."""
-    if size < _SCREEN:
-        return len(text) < _SHORTER * size
-    if len(text) < _SHORTER_AT_LENGTH * size:
-        return True
-    lines = compact_json.count(_LINE_BREAK) if len(text) < _SHORTER_BY_LINES * size else 0
-    return lines > 0 and len(_BEFORE_DIGIT.findall(compact_json)) < _DIGIT_LINES * lines
-
-
-def _format(name: str) -> Format:
-    if name not in FORMATS:
-        raise UnknownEncodingError(name)
-    return FORMATS[name]
