@@ -18,11 +18,9 @@ from shaping.response import counted
 from shaping.settings.check import contract_problems
 from shaping.settings.chooser import checked_environment, environment_profile
 from shaping.settings.files import (
-    allow as record,
     bundled,
     config_places,
     find,
-    forget,
     is_in_tree,
     ledger_path,
     refuse_links,
@@ -31,7 +29,8 @@ from shaping.settings.jsonc import ConfigError, report, short_name
 from shaping.settings.loading import LoadedConfig, load
 from shaping.settings.plan import Surface  # noqa: TC001 (Typer reads the annotations)
 from shaping.settings.resolve import PROTECTIVE_CHOICES, ResolvedChoice, fits, full_name
-from shaping.settings.sources import Origin, is_bundled, server_presets
+from shaping.settings.sources import Origin, server_presets
+from shaping.settings.trust import allow as record, forget
 
 # Choices by which something is missing from an answer, shown even where they are as bundled.
 _LEAVES_OUT: Final = frozenset(
@@ -315,12 +314,12 @@ def profiles(*, config: Annotated[Path | None, CONFIG] = None) -> Answer:
 def _listed(found: LoadedConfig) -> Iterator[dict[str, Any]]:
     known = found.sources.profiles
     for name in found.profiles:
-        section = known.source(name)
+        section = known.sections[name][-1]
         line = section.document.line(section.keys) if section.keys else None
         place = short_name(section.document.file) + (f":{line}" if line else "")
         yield {
             "name": name,
             "description": section.choices.get("description"),
             "extends": list(known.lineage(name)[1:]),
-            "source": "bundled" if is_bundled(section) else place,
+            "source": "bundled" if section.is_bundled else place,
         }

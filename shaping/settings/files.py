@@ -1,20 +1,17 @@
-"""Bundled files, the search for the config, which configs the user allows, and writing files."""
+"""Bundled files, the search for the config, and writing files."""
 
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-import orjson
 from platformdirs import user_cache_path, user_config_path, user_data_path
 
 from shaping.settings.jsonc import ConfigError, ConfigProblem
@@ -239,91 +236,3 @@ def sync_directory(directory: Path) -> None:
             os.fsync(opened)
         finally:
             os.close(opened)
-
-
-_LARGEST = 64_000_000  # bytes of a config
-_CONFIG_DIRECTORIES = frozenset(name.rpartition("/")[0] for name in NAMES if "/" in name)
-
-
-@dataclass(frozen=True, slots=True)
-class Allowed:
-    """What the user has allowed: configs by the hash of their content, and directories with all that is below them."""
-
-    configs: Mapping[str, str]
-    directories: tuple[str, ...] = ()
-
-
-def allowed_file(environ: Mapping[str, str]) -> Path:
-    """Return the file that records what the user has allowed."""
-    return data_directory(environ) / "allowed.json"
-
-
-def is_allowed(config: Path, environ: Mapping[str, str]) -> bool:
-    """Return whether the user has allowed a config with exactly this content, or a directory above it."""
-    allowed = read_allowed(environ)
-    place = config.resolve()
-    return any(place.is_relative_to(directory) for directory in allowed.directories) or (
-        bool(allowed.configs) and content_hash(config) in allowed.configs
-    )
-
-
-def allow(place: Path, environ: Mapping[str, str]) -> None:
-    """Record a config by its content, or a directory."""
-    allowed = read_allowed(environ)
-    if place.is_dir():
-        directories = dict.fromkeys([*allowed.directories, str(place.resolve())])
-        allowed = replace(allowed, directories=tuple(directories))
-    else:
-        allowed = replace(allowed, configs={**allowed.configs, content_hash(place): str(place.resolve())})
-    _write(allowed, environ)
-
-
-def forget(place: Path, environ: Mapping[str, str]) -> bool:
-    """Revoke what was allowed for a config, whatever its content, or for a directory; return False if nothing was."""
-    allowed, name = read_allowed(environ), str(place.resolve())
-    left = Allowed(
-        {digest: config for digest, config in allowed.configs.items() if config != name},
-        tuple(directory for directory in allowed.directories if directory != name),
-    )
-    if left == allowed:
-        return False
-    _write(left, environ)
-    return True
-
-
-def read_allowed(environ: Mapping[str, str]) -> Allowed:
-    """Read what the user has allowed; a damaged record allows nothing."""
-    try:
-        record = orjson.loads(allowed_file(environ).read_bytes())
-        return Allowed(dict(record["configs"]), tuple(record["directories"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return Allowed({})
-
-
-def stays_inside(path: Path, config: Path, environ: Mapping[str, str]) -> bool:
-    """Return whether a file lies in a config's project or in the user's cache or data directory, links followed."""
-    project = config.parent.parent if config.parent.name in _CONFIG_DIRECTORIES else config.parent
-    places = (project, cache_directory(environ), data_directory(environ))
-    return any(path.resolve().is_relative_to(place.resolve()) for place in places)
-
-
-def _write(allowed: Allowed, environ: Mapping[str, str]) -> None:
-    file = allowed_file(environ)
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    record = {"configs": allowed.configs, "directories": allowed.directories}
-    replace_file(file, orjson.dumps(record, option=orjson.OPT_INDENT_2))
-
-
-def content_hash(config: Path) -> str:
-    """Hash a config and the files of its `profiles` directory."""
-    digest = hashlib.sha256()
-    for file in (config, *profile_files(config)):
-        try:
-            size = file.stat().st_size
-            # A link in a working tree may lead to a device, or to a file of any size.
-            content = file.read_bytes() if file.is_file() and size <= _LARGEST else b""
-        except OSError:
-            size, content = 0, b""
-        digest.update(f"{file.name}\0{size}\0".encode())
-        digest.update(content)
-    return digest.hexdigest()

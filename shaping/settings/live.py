@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from shaping.settings.files import allowed_file, config_places, is_allowed, is_present, profile_files
+from shaping.settings.files import config_places, is_present, profile_files
 from shaping.settings.jsonc import (
     AN_OBJECT,
     END_OF_FILE,
@@ -25,6 +25,7 @@ from shaping.settings.jsonc import (
     unreadable,
 )
 from shaping.settings.loading import LoadedConfig, load, with_users
+from shaping.settings.trust import allowed_file, is_allowed
 
 if TYPE_CHECKING:
     from shaping.settings.sources import Given
@@ -209,10 +210,10 @@ class LiveConfig:
 
     def _with_own_edits(self) -> LoadedConfig:
         """Return the last good config; where that is one of the working tree, with the user's own as it is now."""
-        found, allowed = self._current.found, self._current.allowed
+        found = self._current.found
         try:
             users = load(self._places()[-1], cwd=self._cwd, environ=self._environ) if found else None
-            return with_users(found, users.sources, allowed=allowed) if found and users else self._current
+            return with_users(found, users.sources) if found and users else self._current
         except ConfigError:  # the user's own is gone, or wrong too
             return self._current
 

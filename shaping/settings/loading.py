@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -15,37 +15,17 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from shaping.paths import PathError
-from shaping.settings.files import is_allowed, is_present, stays_inside, user_directory
+from shaping.settings.files import is_present, user_directory
 from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, suggestion_for
 from shaping.settings.plan import Plan, PlanRequest, StoreConfig, Surface, compile_plan
 from shaping.settings.resolve import ResolvedChoice, resolve
-from shaping.settings.sources import (
-    THE_CALL,
-    Given,
-    Sources,
-    narrow,
-    presets_for,
-    presets_for_server,
-    protect,
-    read_sources,
-)
+from shaping.settings.sources import THE_CALL, Given, Sources, presets_for, presets_for_server, read_sources
+from shaping.settings.trust import narrow, protect, refuse_store_outside, warn_of_left_out
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     from shaping.settings.model import Config
-
-
-def check_request(plan_request: PlanRequest, profiles: Collection[str]) -> None:
-    """Raise ConfigError where a call asks for a profile, a path or a choice that there is not."""
-    problems = []
-    for profile in {plan_request.profile, plan_request.default_profile} - {None, *profiles}:
-        suggestion = suggestion_for(str(profile), profiles)
-        problems.append(ConfigProblem(THE_CALL, "$.profile", None, profile, one_of(profiles), suggestion))
-    if plan_request.overrides is not None:
-        problems += _checks().overrides_problems(plan_request.overrides)
-    if problems:
-        raise ConfigError(problems)
 
 
 def _checks() -> ModuleType:
@@ -66,15 +46,28 @@ _log = logging.getLogger("shaping")
 class LoadedConfig:
     """A config that was checked and merged, and the plans compiled from it."""
 
-    hash: str
-    merged: Mapping[str, Any]
-    files: tuple[str, ...]
     sources: Sources
     warnings: tuple[ConfigProblem, ...] = ()
     found: Sources | None = None  # the config of the working tree as it was read, where there is one
-    allowed: bool = False  # whether the user had allowed it
     _plans: dict[PlanRequest, Plan] = field(default_factory=dict, repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
+
+    @cached_property
+    def merged(self) -> Mapping[str, Any]:
+        """All layers as one config."""
+        merged: dict[str, Any] = {}
+        for document in self.sources.configs:
+            merged = _merge(merged, document.data)
+        profiles: dict[str, Any] = {}
+        for name in self.profiles:
+            for section in self.sources.profiles.sections[name]:
+                profiles[name] = _merge(profiles.get(name, {}), section.choices)
+        return {**merged, "profiles": profiles}
+
+    @cached_property
+    def hash(self) -> str:
+        """What tells this config from another that says something else."""
+        return hashlib.sha256(json.dumps(self.merged, ensure_ascii=False).encode()).hexdigest()[:12]
 
     @cached_property
     def config(self) -> Config:
@@ -87,6 +80,11 @@ class LoadedConfig:
         """The paths that are private in the answers of any tool."""
         layers = (self.config.global_, *(self.config.tool_overrides or {}).values())
         return tuple(sorted({path for layer in layers if layer is not None for path in layer.private or ()}))
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Name the files that were read besides the bundled ones."""
+        return self.sources.files
 
     @property
     def store(self) -> StoreConfig:
@@ -103,7 +101,7 @@ class LoadedConfig:
         return self.plan_of(PlanRequest(tool, **members))
 
     def plan_of(self, plan_request: PlanRequest) -> Plan:
-        """Return the plan for such calls, compiled at the first asking."""
+        """Return the plan for such calls, compiled at the first asking; raise ConfigError for one that cannot be."""
         return self._plans.get(plan_request) or self._add_plan(plan_request)
 
     def explain(self, tool: str, **members: Any) -> list[ResolvedChoice]:
@@ -112,15 +110,12 @@ class LoadedConfig:
 
     def valid_part(self, plan_request: PlanRequest) -> PlanRequest:
         """Return what a call asks for without the profiles and choices that there are not."""
-        overrides, known = plan_request.overrides, {None, *self.profiles}
+        overrides, nobody = plan_request.overrides, dict.fromkeys(self._unknown_profiles(plan_request))
         if overrides is not None:
             problems = _checks().overrides_problems(overrides)
             wrong = {problem.path.removeprefix("$.").split("[")[0] for problem in problems}
             overrides = replace(overrides, **dict.fromkeys(wrong))
-        profile, default = (
-            name if name in known else None for name in (plan_request.profile, plan_request.default_profile)
-        )
-        return plan_request._replace(profile=profile, default_profile=default, overrides=overrides)
+        return PlanRequest(**{**plan_request._asdict(), "overrides": overrides, **nobody})
 
     def store_for(self, surface: Surface) -> StoreConfig:
         """Return the store's settings; the next `shaping expand` is another process, so a command's store is a file."""
@@ -131,17 +126,9 @@ class LoadedConfig:
         """Compile the plans that another config has in use, so that a swap costs the next call nothing."""
         with other._lock:
             plan_requests = list(other._plans)
-        known = {None, *self.profiles}
         for plan_request in plan_requests:
-            if plan_request.overrides is None and {plan_request.profile, plan_request.default_profile} <= known:
+            if plan_request.overrides is None and not self._unknown_profiles(plan_request):
                 self.plan_of(plan_request)
-
-    def _choices(self, plan_request: PlanRequest) -> dict[str, ResolvedChoice]:
-        check_request(plan_request, self.profiles)
-        presets = presets_for(plan_request.tool, plan_request.surface)
-        if self.merged["presets"] and plan_request.surface == "mcp":
-            presets = (*presets, *presets_for_server(plan_request.tool))
-        return resolve(plan_request, self.sources.configs, self.sources.profiles, presets)
 
     def compile(self, plan_request: PlanRequest, *, renames: bool = True) -> Plan:
         """Compile a plan afresh; raise PathError where rules that are good one by one do not go together."""
@@ -149,6 +136,30 @@ class LoadedConfig:
         if not renames:
             choices["rename"] = ResolvedChoice("rename", {}, ())
         return compile_plan(plan_request, choices, config_hash=self.hash, tokenizer=self.merged["tokenizer"])
+
+    def _choices(self, plan_request: PlanRequest) -> dict[str, ResolvedChoice]:
+        self._check_request(plan_request)
+        presets = presets_for(plan_request.tool, plan_request.surface)
+        if self.merged["presets"] and plan_request.surface == "mcp":
+            presets = (*presets, *presets_for_server(plan_request.tool))
+        return resolve(plan_request, self.sources.configs, self.sources.profiles, presets)
+
+    def _check_request(self, plan_request: PlanRequest) -> None:
+        """Raise ConfigError where a call asks for a profile, a path or a choice that there is not."""
+        problems = []
+        for name in {*self._unknown_profiles(plan_request).values()}:
+            suggestion = suggestion_for(name, self.profiles)
+            problems.append(ConfigProblem(THE_CALL, "$.profile", None, name, one_of(self.profiles), suggestion))
+        if plan_request.overrides is not None:
+            problems += _checks().overrides_problems(plan_request.overrides)
+        if problems:
+            raise ConfigError(problems)
+
+    def _unknown_profiles(self, plan_request: PlanRequest) -> dict[str, str]:
+        """Return what a call names as its profiles and there is not, by the member of the request."""
+        named = {"profile": plan_request.profile, "default_profile": plan_request.default_profile}
+        known = self.sources.profiles.sections
+        return {member: name for member, name in named.items() if name is not None and name not in known}
 
     def _add_plan(self, plan_request: PlanRequest) -> Plan:
         try:
@@ -163,26 +174,13 @@ class LoadedConfig:
             return self._plans.setdefault(plan_request, plan)
 
 
-def _merge_all(sources: Sources) -> dict[str, Any]:
-    merged: dict[str, Any] = {}
-    for document in sources.configs:
-        merged = _merge(merged, document.data)
-    profiles: dict[str, Any] = {}
-    for name in sources.profiles.names():
-        for section in sources.profiles.sections[name]:
-            profiles[name] = _merge(profiles.get(name, {}), section.choices)
-    return {**merged, "profiles": profiles}
-
-
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Lay one layer over another: objects are merged key by key, anything else is replaced."""
     merged = dict(below)
     for key, value in above.items():
         under = merged.get(key)
-        if isinstance(under, Mapping) and isinstance(value, Mapping):
-            merged[key] = _merge(under, value)
-        else:
-            merged[key] = value
+        mergeable = isinstance(under, Mapping) and isinstance(value, Mapping)
+        merged[key] = _merge(merged[key], value) if mergeable else value
     return merged
 
 
@@ -192,37 +190,25 @@ def load(
     """Find, read, check and compile a config; raise ConfigError with every problem where it cannot be used."""
     where = Path(cwd) if cwd is not None else Path.cwd()
     environ = os.environ if environ is None else environ
-    sources = read_sources(config, cwd=where, environ=environ)
-    warnings, found = _check_or_raise(sources), sources.in_tree
-    if found is None:
-        return _compiled(sources, warnings)
-    own = user_directory(environ) / found.name
+    found = read_sources(config, cwd=where, environ=environ)
+    warnings = _check_or_raise(found)
+    if found.in_tree is None:
+        return _usable(LoadedConfig(found, warnings))
+    own = user_directory(environ) / found.in_tree.name
     users = read_sources(own if is_present(own) else {}, cwd=where, environ=environ)
     _check_or_raise(users)
-    allowed = is_allowed(found, environ)
-    if allowed:
-        _refuse_store_outside(sources, found, cwd=where, environ=environ)
-    return with_users(sources, users, allowed=allowed, warnings=warnings)
+    if found.allowed:
+        refuse_store_outside(found.in_tree, found.configs[-1], cwd=where, environ=environ)
+    return with_users(found, users, warnings)
 
 
-def with_users(
-    found: Sources, users: Sources, *, allowed: bool, warnings: tuple[ConfigProblem, ...] = ()
-) -> LoadedConfig:
+def with_users(found: Sources, users: Sources, warnings: tuple[ConfigProblem, ...] = ()) -> LoadedConfig:
     """Merge a config of the working tree with the user's own: with its protections, or as what narrows of it."""
-    sources, narrowing = (protect(found, users), None) if allowed else _narrowed(found, users)
-    loaded_config = _compiled(sources, (*warnings, *([narrowing] if narrowing else ())))
-    return replace(loaded_config, found=found, allowed=allowed)
-
-
-def _compiled(sources: Sources, warnings: tuple[ConfigProblem, ...]) -> LoadedConfig:
-    """Merge sources that were checked."""
-    merged = _merge_all(sources)
-    digest = hashlib.sha256(json.dumps(merged, ensure_ascii=False).encode()).hexdigest()[:12]
-    loaded_config = LoadedConfig(digest, merged, sources.files, sources, warnings)
-    conflicting = tuple(_conflicting_renames(loaded_config))
-    if conflicting:
-        raise ConfigError(conflicting)
-    return loaded_config
+    sources = protect(found, users) if found.allowed else narrow(found, users)
+    if circles := tuple(_checks().cycles(sources.profiles)):  # of profiles that are good without the user's own
+        raise ConfigError(circles)
+    waiting = warn_of_left_out(found, (*sources.configs, *sources.profile_files))
+    return _usable(LoadedConfig(sources, (*warnings, *waiting), found))
 
 
 def _check_or_raise(sources: Sources) -> tuple[ConfigProblem, ...]:
@@ -235,23 +221,11 @@ def _check_or_raise(sources: Sources) -> tuple[ConfigProblem, ...]:
     return tuple(warnings)
 
 
-def _narrowed(found: Sources, users: Sources) -> tuple[Sources, ConfigProblem | None]:
-    """Return what applies of a config in the working tree that is not allowed, and a warning where that is not all."""
-    sources, left_out = narrow(found, users)
-    if not left_out:
-        return sources, None
-    says = "is in the working tree and not allowed"
-    advice = f"read it, then run `shaping allow` to make {', '.join(f'`{name}`' for name in left_out)} apply"
-    return sources, ConfigProblem(str(found.in_tree), "it", None, None, advice, says=says, is_instruction=True)
-
-
-def _refuse_store_outside(sources: Sources, config: Path, *, cwd: Path, environ: Mapping[str, str]) -> None:
-    """Raise ConfigError where a config of the working tree names a store elsewhere, or one that a link leads out to."""
-    document = sources.configs[-1]
-    path = document.choices("store").get("path")
-    if isinstance(path, str) and not stays_inside(cwd / path, config, environ):
-        expected = "a file in the project, or in your cache or data directory"
-        raise ConfigError([document.problem(("store", "path"), path, expected)])
+def _usable(loaded_config: LoadedConfig) -> LoadedConfig:
+    """Return a config whose renames go together; raise ConfigError for any others."""
+    if problems := tuple(_conflicting_renames(loaded_config)):
+        raise ConfigError(problems)
+    return loaded_config
 
 
 def _conflicting_renames(loaded_config: LoadedConfig) -> Iterator[ConfigProblem]:

@@ -6,7 +6,8 @@ No default stands here: what a file leaves unsaid comes from the bundled config 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import (
@@ -18,14 +19,17 @@ from pydantic import (
     Field,
     Strict,
     Tag,
+    ValidationInfo,
     WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError
 
+from shaping.errors import registry
 from shaping.errors.codes import ExitTable
 from shaping.parsers import Format
 from shaping.paths import PathError, compile_fields, parse
 from shaping.response import Dialect
+from shaping.settings.jsonc import one_of, suggestion_for
 from shaping.settings.plan import (
     Channels,
     Encoding,
@@ -37,6 +41,7 @@ from shaping.settings.plan import (
     StoreKind,
     ToolsChanged,
 )
+from shaping.tokens.counters import is_known, tokenizers
 
 T = TypeVar("T")
 
@@ -52,9 +57,12 @@ def refuse_null(value: T) -> T:
     return value
 
 
-def wrong(expected: str) -> PydanticCustomError:
-    """Make the error of a validator, in the words that a problem is reported in."""
-    return PydanticCustomError("expected", "{expected}", {"expected": expected})
+def wrong(expected: str, valid: Iterable[str] = (), *, at: str | None = None) -> PydanticCustomError:
+    """Make the error of a validator, in the words that a problem is reported in.
+
+    `valid` are words of which one may have been meant; `at` is the key of an object that the error is about.
+    """
+    return PydanticCustomError("expected", "{expected}", {"expected": expected, "valid": [*valid], "at": at})
 
 
 def _path(use: Callable[[str], object]) -> AfterValidator:
@@ -126,6 +134,60 @@ def _matching(fits: Callable[[str], object], expected: str) -> AfterValidator:
     return AfterValidator(tried)
 
 
+def _known_profile(name: str, info: ValidationInfo) -> str:
+    profiles = (info.context or {}).get("profiles", (name,))
+    if name not in profiles:
+        raise wrong(one_of(profiles), profiles)
+    return name
+
+
+def _known_tokenizer(name: str) -> str:
+    if not is_known(name):
+        raise wrong(one_of(tokenizers()), tokenizers())
+    return name
+
+
+def _registered_code(code: str) -> str:
+    # A plugin's code carries its namespace and may be registered after the config is read.
+    if "." not in code and registry.find(code) is None:
+        raise wrong("a registered error code", registry.codes())
+    return code
+
+
+def _listed_code(code: str) -> str:
+    # An application registers its own codes in its own process: one that is like none of ours is no slip.
+    if registry.find(code) is None and suggestion_for(code, registry.codes()):
+        raise wrong("a registered error code", registry.codes())
+    return code
+
+
+def _installed(what: str, extra: str, module: str) -> AfterValidator:
+    """Make the validator of a word that stands for something which an extra brings along."""
+
+    def tried(word: str) -> str:
+        if word == extra and find_spec(module) is None:
+            raise wrong(f"one that is installed: {what} '{extra}' needs an extra: pip install \"shaping[{extra}]\"")
+        return word
+
+    return AfterValidator(tried)
+
+
+def _expression(text: str, info: ValidationInfo) -> str:
+    """Read a JMESPath expression where contracts are checked: the extra that does it is not needed to serve."""
+    if not (info.context or {}).get("contracts"):
+        return text
+    if find_spec("jmespath") is None:
+        raise wrong('a path instead, for JMESPath needs an extra: pip install "shaping[jmespath]"')
+    import jmespath  # noqa: PLC0415 (an extra)
+
+    try:
+        jmespath.compile(text)
+    except jmespath.exceptions.JMESPathError as error:
+        why = str(error).splitlines()[0].rpartition("expression: ")[2].rstrip(":")
+        raise wrong(f"a JMESPath expression ({why[:1].lower()}{why[1:]})") from None
+    return text
+
+
 FieldPath: TypeAlias = Annotated[str, _path(parse)]
 KeptPath: TypeAlias = Annotated[str, _path(lambda path: compile_fields([path]))]
 DroppedPath: TypeAlias = Annotated[str, _path(lambda path: compile_fields(None, [path]))]
@@ -138,7 +200,8 @@ ExceptionName: TypeAlias = Annotated[
 ExitStatus: TypeAlias = Annotated[
     str, _matching({str(code) for code in range(1, 256)}.__contains__, "an exit code of a failed command, 1 to 255")
 ]
-
+ProfileName: TypeAlias = Annotated[str, AfterValidator(_known_profile)]
+ErrorCode: TypeAlias = Annotated[str, AfterValidator(_registered_code)]
 
 # A key that is left out is None; a null that is written out is a mistake, except as a limit.
 NotNull: TypeAlias = Annotated[T | None, BeforeValidator(refuse_null)]
@@ -186,7 +249,7 @@ RedactChoice: TypeAlias = Annotated[
 
 
 class _Writing(_Model):
-    encoding: NotNull[Encoding] = None
+    encoding: NotNull[Annotated[Encoding, _installed("encoding", "toon", "toon_format")]] = None
     """How data is written as text; `auto` takes the cheapest that is plain to read."""
     max_tokens: Limit = None
     """The most tokens a response may cost; null for no limit."""
@@ -220,7 +283,7 @@ class Profile(_Reducing):
     """Where an editor finds the schema of this file."""
     description: NotNull[str] = None
     """What the profile is for, in a sentence; shown by `shaping profiles`."""
-    extends: NotNull[str] = None
+    extends: NotNull[ProfileName] = None
     """The profile whose choices this one starts from."""
     lossless: NotNull[Flag] = None
     """Use only encodings from which every value can be read back."""
@@ -236,7 +299,9 @@ class Global(_Reducing):
     enabled: NotNull[Flag] = None
     """Whether answers are shaped (by default, they are); false passes them as the tool sent them, without secrets and
     private fields."""
-    profile: NotNull[str] = Field(default=None, json_schema_extra={"examples": ["minimal", "standard", "debug"]})
+    profile: NotNull[ProfileName] = Field(
+        default=None, json_schema_extra={"examples": ["minimal", "standard", "debug"]}
+    )
     """The profile whose choices apply where neither a tool's override nor `global` makes its own."""
     rename: NotNull[dict[DroppedPath, Annotated[str, Field(min_length=1)]]] = None
     """New names for fields: a path, and the name that its last step gets."""
@@ -270,7 +335,7 @@ class AnswerContract(_Model):
     """The question, in words."""
     path: NotNull[FieldPath] = None
     """Where the answer is in the data."""
-    jmespath: NotNull[str] = None  # `shaping check` compiles it: the extra that reads it is not needed to serve
+    jmespath: NotNull[Annotated[str, AfterValidator(_expression)]] = None
     """A JMESPath expression that gives the answer, in place of a path."""
     pattern: NotNull[LinePattern] = None
     """A regular expression that finds the answer in a text, in place of a path: its group, or all that it matches."""
@@ -295,7 +360,7 @@ class ToolOverride(Global):
     """Fields that come back where the call failed."""
     exclude_when_tier: NotNull[dict[str, tuple[DroppedPath, ...]]] = None
     """Fields to drop where the caller's tier is the one named."""
-    exit_codes: NotNull[dict[ExitStatus, str]] = None
+    exit_codes: NotNull[dict[ExitStatus, ErrorCode]] = None
     """Error codes by a command's exit code, as in {"1": "NOT_FOUND"}; any other failure is an EXECUTION_ERROR."""
     answers: NotNull[tuple[Annotated[AnswerContract, AfterValidator(_has_one_place)], ...]] = None
     """Questions that what a model reads must answer as the tool's data does; `shaping check --traffic` asks them."""
@@ -304,7 +369,7 @@ class ToolOverride(Global):
 class StoreSettings(_Model):
     """Where omitted data is stored until it is expanded."""
 
-    kind: NotNull[StoreKind] = None
+    kind: NotNull[Annotated[StoreKind, _installed("store", "redis", "redis")]] = None
     """memory, sqlite (several processes) or redis (several machines); by default, sqlite for commands, else memory."""
     path: NotNull[str] = None
     """The file of a sqlite store."""
@@ -316,6 +381,12 @@ class StoreSettings(_Model):
     """How long omitted data can be expanded."""
 
 
+def _has_url(store: StoreSettings) -> StoreSettings:
+    if store.kind == "redis" and store.url is None:
+        raise wrong("a url beside it, such as redis://localhost:6379/0", at="kind")
+    return store
+
+
 class ToolListing(_Model):
     """How a tool is shown in the list of tools."""
 
@@ -325,7 +396,7 @@ class ToolListing(_Model):
     """A description in place of the tool's own."""
     max_description: NotNull[Positive] = None
     """The most characters of its description that are shown."""
-    codes: NotNull[tuple[str, ...]] = None
+    codes: NotNull[tuple[Annotated[str, AfterValidator(_listed_code)], ...]] = None
     """The error codes that it may fail with: its description lists them, as with `@shape(codes=…)`."""
 
 
@@ -341,11 +412,11 @@ class ConfigFile(_Model):
     tool_overrides: NotNull[dict[ToolPattern, ToolOverride]] = None
     """Choices by tool. Where several match, each key is taken from the one that fits best: an exact name, then the
     longer pattern, then the later one; `private` holds in all of them."""
-    tokenizer: NotNull[str] = Field(
+    tokenizer: NotNull[Annotated[str, AfterValidator(_known_tokenizer)]] = Field(
         default=None, json_schema_extra={"examples": ["o200k_base", "cl100k_base", "chars"]}
     )
     """What counts tokens: o200k_base, cl100k_base, chars, or a model or an encoding that tiktoken knows."""
-    store: NotNull[StoreSettings] = None
+    store: NotNull[Annotated[StoreSettings, AfterValidator(_has_url)]] = None
     """Where omitted data is stored until it is expanded."""
     agent_controls: NotNull[Flag] = None
     """Give every tool an optional `_shape` argument by which the agent chooses profile, fields and budget."""
@@ -355,7 +426,7 @@ class ConfigFile(_Model):
     """What a live MCP session sees of a change to its list of tools: nothing until it ends, or a notification."""
     allow_eval: NotNull[Flag] = None
     """List and call tools that run code they are given."""
-    errors: NotNull[dict[ExceptionName, str]] = None
+    errors: NotNull[dict[ExceptionName, ErrorCode]] = None
     """Error codes by exception, as in {"requests.exceptions.Timeout": "TIMEOUT"}."""
     presets: NotNull[Flag] = None
     """Whether the bundled rules for well-known servers apply; `shaping profiles` lists them."""

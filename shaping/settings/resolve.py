@@ -19,15 +19,15 @@ import re
 from dataclasses import asdict, dataclass, replace
 from fnmatch import translate
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shaping.parsers import FORMATS
 from shaping.paths.spelling import plain_letters, visible_text
-from shaping.settings.plan import LIMITS, EnvelopeMember, NoiseRule, Overrides, PlanRequest, Redact
-from shaping.settings.sources import ConfigSection, Origin, Profiles, protecting
+from shaping.settings.choices import CHOICES, masking
+from shaping.settings.plan import LIMITS, Overrides, PlanRequest, Surface
+from shaping.settings.sources import ConfigSection, Origin, Profiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from shaping.settings.jsonc import ConfigDocument
 
@@ -114,57 +114,21 @@ class ResolvedChoice:
         return ", ".join(str(origin) for origin in self.origins)
 
 
-Statement: TypeAlias = tuple[str, Any, Origin]
+class _Statement(NamedTuple):
+    """What one place says of one choice."""
 
-
-class _UpperLimit(int):
-    """A limit that lowers the one before it, and never raises it."""
+    name: str
+    value: Any
+    origin: Origin
+    lowers: bool = False  # whether it is a limit that cannot raise what others say
 
 
 _BUILT_IN = Origin("built in")
 _IGNORED = Origin("nobody: debug ignores field filters")
-# The values of choices that no bundled profile makes: a profile chosen for the call does not override them.
-_BUILT_IN_VALUES: Mapping[str, Any] = {
-    "enabled": True,
-    "include_only": None,
-    "exclude_fields": (),
-    "include_on_error": (),
-    "exclude_when_tier": {},
-    "rename": {},
-    "private": (),
-    "on_unreadable": "withhold",
-    "overflow": "ref",
-    "redact": Redact(),
-    "defaults": {},
-    "keep_lines": (),
-    "drop_lines": (),
-    "parse": FORMATS,
-    "exit_codes": {},
-    "channels": "auto",
-    "typed": False,
-    "max_items": None,
-    "max_string": None,
-    "envelope": (),
-}
 _DIALECTS = {"python": "lean", "mcp": "none", "command": "none"}
 _FILTERS = frozenset({"include_only", "exclude_fields", "include_on_error", "exclude_when_tier"})
 # What applies to the answers of a tool that is not enabled: nothing that changes them but what must not leave.
 PROTECTIVE_CHOICES = frozenset({"enabled", "profile", "private", "on_unreadable", "redact", "exclude_when_tier"})
-_WHEN_DISABLED: Mapping[str, Any] = {
-    "exclude_null_values": False,
-    "exclude_empty_arrays": False,
-    "exclude_empty_objects": False,
-    "exclude_default_values": False,
-    "prune": [],
-    "encoding": "json",
-    "lossless": True,
-    "max_tokens": None,
-    "omissions": "none",
-    "debug": False,
-    "parse": (),
-    "dialect": "none",
-}
-_NOT_CHOICES = frozenset({"$schema", "extends", "description", "answers"})
 
 
 def resolve(
@@ -178,33 +142,38 @@ def resolve(
     layers = (presets, *((document,) for document in configs))
     configured = [each for layer in layers for each in _config_statements(plan_request, tuple(layer))]
     profile = _which_profile(plan_request, configured)
-    profile_statements = [*_statements(profiles.layers(profile.value)), ("profile", profile.value, profile.origins[-1])]
+    of_profile = [*_statements(profiles.layers(profile.value)), profile]
     if plan_request.profile is None:
-        statements = [*profile_statements, *(each for each in configured if each[0] != "profile")]
+        statements = [*of_profile, *(each for each in configured if each.name != "profile")]
     else:
-        stated = {name for name, *_ in profile_statements}
-        statements = [*(each for each in configured if each[0] not in stated), *profile_statements]
-    if _decide(profile_statements)["debug"].value:
+        stated = {each.name for each in of_profile}
+        statements = [*(each for each in configured if each.name not in stated), *of_profile]
+    if next(each.value for each in reversed(of_profile) if each.name == "debug"):
         statements = [
-            (name, _BUILT_IN_VALUES[name], _IGNORED) if name in _FILTERS else (name, *rest)
-            for name, *rest in statements
+            each._replace(value=CHOICES[each.name].built_in, origin=_IGNORED) if each.name in _FILTERS else each
+            for each in statements
         ]
-    enabled = [(value, origin) for name, value, origin in statements if name == "enabled"]
-    if enabled and not enabled[-1][0]:
-        origin = replace(enabled[-1][1], by=f"not enabled by {enabled[-1][1].by}")
-        disabled = [(name, value, origin) for name, value in _WHEN_DISABLED.items()]
-        statements = [*(each for each in statements if each[0] in PROTECTIVE_CHOICES), *disabled]
-    return _decide([*_defaults(plan_request), *statements, *_overrides_statements(plan_request.overrides)])
+    enabled = next((each for each in reversed(statements) if each.name == "enabled"), None)
+    defaults = [*_defaults(plan_request.surface)]
+    if enabled is not None and not enabled.value:
+        statements = [each for each in statements if each.name in PROTECTIVE_CHOICES]
+        defaults = [*_when_disabled(replace(enabled.origin, by=f"not enabled by {enabled.origin.by}"))]
+    return _decide([*defaults, *statements, *_overrides_statements(plan_request.overrides)])
 
 
-def _defaults(plan_request: PlanRequest) -> Iterable[Statement]:
-    yield from ((name, value, _BUILT_IN) for name, value in _BUILT_IN_VALUES.items())
-    yield "dialect", _DIALECTS[plan_request.surface], Origin(f"default of the {plan_request.surface} surface")
+def _defaults(surface: Surface) -> Iterator[_Statement]:
+    yield from (_Statement(name, choice.built_in, _BUILT_IN) for name, choice in CHOICES.items())
+    yield _Statement("dialect", _DIALECTS[surface], Origin(f"default of the {surface} surface"))
 
 
-def _config_statements(plan_request: PlanRequest, configs: tuple[ConfigDocument, ...]) -> list[Statement]:
+def _when_disabled(disabled: Origin) -> Iterator[_Statement]:
+    for name, choice in CHOICES.items():
+        yield _Statement(name, choice.built_in, _BUILT_IN if name in PROTECTIVE_CHOICES else disabled)
+    yield from (_Statement("parse", (), disabled), _Statement("dialect", "none", disabled))
+
+
+def _config_statements(plan_request: PlanRequest, configs: tuple[ConfigDocument, ...]) -> list[_Statement]:
     """Collect the choices of `global` and of the tool's overrides, the weakest first."""
-    everywhere = [ConfigSection("global", document, ("global",)) for document in configs]
     by_name = {
         name: ConfigSection(f"tool override {name}", document, ("tool_overrides", name))
         for document in configs
@@ -212,7 +181,7 @@ def _config_statements(plan_request: PlanRequest, configs: tuple[ConfigDocument,
     }
     named = ranked(plan_request.tool, by_name)
     guards = (name for name in by_name if name not in named and _guards(plan_request, name))
-    statements = _statements(everywhere)
+    statements = _statements(ConfigSection("global", document, ("global",)) for document in configs)
     for name in guards:
         statements += _without_weakening(_statements([by_name[name]]), only_protections=True)
     for name in named:
@@ -238,57 +207,55 @@ def _seen(name: str) -> str:
     return "/".join(part.strip() for part in plain_letters(visible_text(name)).casefold().split("/"))
 
 
-def _without_weakening(statements: Iterable[Statement], *, only_protections: bool = False) -> Iterable[Statement]:
-    for name, value, origin in statements:
-        if name == "redact":
-            yield from ((name, kept, origin) for kept in protecting(value).values())
-        elif name == "private" or not (only_protections or name == "on_unreadable"):
-            yield name, value, origin
+def _without_weakening(statements: Iterable[_Statement], *, only_protections: bool = False) -> Iterator[_Statement]:
+    for each in statements:
+        if each.name == "redact":
+            masked = masking(each.value)
+            yield from [each._replace(value=masked)] if masked else []
+        elif each.name == "private" or not (only_protections or each.name == "on_unreadable"):
+            yield each
 
 
-def _which_profile(plan_request: PlanRequest, configured: list[Statement]) -> ResolvedChoice:
+def _which_profile(plan_request: PlanRequest, configured: list[_Statement]) -> _Statement:
     if plan_request.profile is not None:
-        return ResolvedChoice("profile", plan_request.profile, (Origin("chosen for the call"),))
-    named = [(name, origin) for choice, name, origin in configured if choice == "profile"]
+        return _Statement("profile", plan_request.profile, Origin("chosen for the call"))
+    named = [each for each in configured if each.name == "profile"]
     if plan_request.default_profile is not None:
-        coded = (plan_request.default_profile, Origin("the code that calls"))
-        named = [coded, *(each for each in named if each[1].by != "global")]
-    return ResolvedChoice("profile", named[-1][0], (named[-1][1],))
+        coded = _Statement("profile", plan_request.default_profile, Origin("the code that calls"))
+        named = [coded, *(each for each in named if each.origin.by != "global")]
+    return named[-1]
 
 
-def _statements(sections: Iterable[ConfigSection]) -> list[Statement]:
+def _statements(sections: Iterable[ConfigSection]) -> list[_Statement]:
     return [
-        (name, _UpperLimit(value) if section.document.narrows and name in LIMITS else value, section.origin(name))
+        _Statement(name, value, section.origin(name), section.document.narrows and name in LIMITS)
         for section in sections
         for name, value in section.choices.items()
-        if name not in _NOT_CHOICES
+        if name in CHOICES
     ]
 
 
-def _overrides_statements(overrides: Overrides | None) -> Iterable[Statement]:
+def _overrides_statements(overrides: Overrides | None) -> Iterator[_Statement]:
     for name, value in asdict(overrides or Overrides()).items():
         if value is not None:
-            yield "include_only" if name == "fields" else name, value, Origin("the request")
+            yield _Statement("include_only" if name == "fields" else name, value, Origin("the request"))
 
 
-def _decide(statements: Iterable[Statement]) -> dict[str, ResolvedChoice]:
+def _decide(statements: Iterable[_Statement]) -> dict[str, ResolvedChoice]:
+    """Go from the weakest statement to the strongest; each adds to what was decided before, or takes its place."""
     decided: dict[str, ResolvedChoice] = {}
-    bounds: dict[str, ResolvedChoice | None] = {}  # what upper limits may not exceed: a tool's may exceed `global`'s
-    for name, value, origin in statements:
-        before = decided.get(name)
-        combine = _COMBINE.get(name)
-        if isinstance(value, _UpperLimit):
-            bound = bounds.setdefault(name, before)
-            lower = bound is None or bound.value is None or value < bound.value
-            decided[name] = ResolvedChoice(name, int(value), (origin,)) if bound is None or lower else bound
-            continue
-        bounds.pop(name, None)
-        if combine is None:
-            decided[name] = ResolvedChoice(name, _as_tuple(value), (origin,))
-        elif before is None:
-            decided[name] = ResolvedChoice(name, combine(_START_VALUES[name], value), (origin,))
+    firm: dict[str, ResolvedChoice] = {}  # without limits that only lower: a tool's may exceed its own file's `global`
+    for name, value, origin, lowers in statements:
+        before, combine = decided.get(name), CHOICES[name].combine
+        if before is not None and combine is not None:
+            choice = ResolvedChoice(name, combine(before.value, value), _origins(before, origin, value))
         else:
-            decided[name] = ResolvedChoice(name, combine(before.value, value), _origins(before, origin, value))
+            choice = ResolvedChoice(name, tuple(value) if isinstance(value, list) else value, (origin,))
+        if not lowers:
+            firm[name] = choice
+        elif (limit := firm[name].value) is not None and limit <= value:
+            choice = firm[name]
+        decided[name] = choice
     return decided
 
 
@@ -296,55 +263,3 @@ def _origins(before: ResolvedChoice, origin: Origin, value: Any) -> tuple[Origin
     if before.origins == (_BUILT_IN,) or (before.name == "prune" and isinstance(value, list)):
         return (origin,)
     return (*before.origins, origin)
-
-
-def _as_tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _switch_rules(rules: tuple[str, ...], value: list[str] | dict[str, bool]) -> tuple[str, ...]:
-    """Switch noise rules: a list names all that are on, a map changes some."""
-    on = dict.fromkeys(value, True) if isinstance(value, list) else {**dict.fromkeys(rules, True), **value}
-    return tuple(rule for rule in get_args(NoiseRule) if on.get(rule))
-
-
-def _change_members(members: tuple[str, ...], value: Any) -> tuple[str, ...]:
-    """Add and take away members; one that was taken away is marked by `!`, because some are sent unless they are."""
-    if isinstance(value, tuple):
-        return value
-    include, exclude = value.get("include", ()), value.get("exclude", ())
-    kept = {*members, *include, *(f"!{member}" for member in exclude)}
-    kept -= {*exclude, *(f"!{member}" for member in include if member not in exclude)}
-    known = get_args(EnvelopeMember)
-    return tuple(member for member in (*known, *(f"!{member}" for member in known)) if member in kept)
-
-
-def _change_redaction(redact: Redact, value: Any) -> Redact:
-    if isinstance(value, Redact):
-        return value
-    if value in ("off", False):
-        return replace(redact, off=True)
-    if value is True:
-        return replace(redact, off=False, values=True, names=True)
-    return replace(redact, **{**value, "off": False, "paths": _union(redact.paths, value.get("paths", ()))})
-
-
-def _union(paths: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*paths, *more)))
-
-
-def _merged(mapping: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    return {**mapping, **more}
-
-
-_COMBINE: Mapping[str, Callable[[Any, Any], Any]] = {
-    "prune": _switch_rules,
-    "envelope": _change_members,
-    "redact": _change_redaction,
-    "private": _union,
-    "rename": _merged,
-    "defaults": _merged,
-    "exclude_when_tier": _merged,
-    "exit_codes": _merged,
-}
-_START_VALUES: Mapping[str, Any] = {**_BUILT_IN_VALUES, "prune": ()}

@@ -97,7 +97,7 @@ def test_brackets_that_close_are_good_patterns() -> None:
 
 
 def test_a_missing_extra_is_said_when_the_config_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.settings.check.find_spec", lambda module: None)
+    monkeypatch.setattr("shaping.settings.model.find_spec", lambda module: None)
     config = {
         "global": {"encoding": "toon"},
         "profiles": {"mine": {"encoding": "toon"}},
@@ -116,7 +116,7 @@ def test_a_contract_that_cannot_be_asked_here_leaves_serving_alone_and_is_a_prob
     installed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not installed:
-        monkeypatch.setattr("shaping.settings.check.find_spec", lambda module: None)
+        monkeypatch.setattr("shaping.settings.model.find_spec", lambda module: None)
     override = {
         "private": ["salary"],
         "include_only": ["id"],
@@ -174,7 +174,7 @@ def test_what_cannot_be_read_does_not_hide_what_can(
         (str(broken), "$"),
         *(
             (str(project / "profiles" / "bad.json"), path)
-            for path in ("$.encoding", "$.max_tokens", "$.private", "$.extends")
+            for path in ("$.encoding", "$.max_tokens", "$.extends", "$.private")
         ),
     ]
 

@@ -111,7 +111,7 @@ def test_a_call_that_asks_for_a_bad_path_is_told_where() -> None:
 
 
 def test_a_call_that_asks_for_a_missing_encoder_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.settings.check.find_spec", lambda module: None)
+    monkeypatch.setattr("shaping.settings.model.find_spec", lambda module: None)
     with pytest.raises(ConfigError, match=r"pip install \"shaping\[toon\]\""):
         load({}).plan("search", overrides=Overrides(encoding="toon"))
 

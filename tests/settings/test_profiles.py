@@ -8,7 +8,6 @@ import pytest
 from shaping.settings.files import bundled
 from shaping.settings.jsonc import ConfigError
 from shaping.settings.loading import load
-from shaping.settings.sources import is_bundled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,7 +146,7 @@ def test_each_choice_of_a_profile_knows_which_profile_and_line_it_came_from(
 
 def test_what_ships_is_told_from_what_a_user_wrote() -> None:
     profiles = load({"profiles": {"minimal": {}, "mine": {}}}).sources.profiles
-    assert {name: is_bundled(profiles.source(name)) for name in profiles.names()} == {
+    assert {name: profiles.sections[name][-1].is_bundled for name in profiles.names()} == {
         "debug": True, "mine": False, "minimal": False, "standard": True,
     }  # fmt: skip
 

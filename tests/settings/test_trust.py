@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from shaping import Shaper
-from shaping.settings.files import allow, forget, is_allowed, user_directory
+from shaping.settings.files import user_directory
 from shaping.settings.jsonc import ConfigError
 from shaping.settings.live import LiveConfig
 from shaping.settings.loading import load
 from shaping.settings.resolve import overlap
+from shaping.settings.trust import allow, forget, is_allowed
 
 NAME = "response_config.json"
 WIDE = {
@@ -268,6 +269,15 @@ def test_what_the_user_says_is_the_stronger_however_exactly_a_stranger_names_a_t
     assert plan.error_fields is not None
     assert (plan.max_tokens, plan.debug, plan.error_fields.include) == (300, False, ("ok",))
     assert plan.fields.apply({"ok": 1, "email": 2, "more": 3}) == {"ok": 1}
+
+
+def test_profiles_that_go_round_in_a_circle_only_because_the_users_are_not_for_others_are_a_problem(
+    tree: Path, environ: dict[str, str]
+) -> None:
+    write(user_directory(environ) / NAME, {"profiles": {"standard": {"max_items": 3}}})
+    write(tree / NAME, {"profiles": {"minimal": {"extends": "theirs"}, "theirs": {"extends": "standard"}}})
+    with pytest.raises(ConfigError, match=f"{NAME} has 1 problem:\n.*goes round in a circle"):
+        load(cwd=tree, environ=environ)
 
 
 def test_a_config_that_another_user_left_in_a_shared_directory_is_not_read(
