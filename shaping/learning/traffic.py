@@ -39,8 +39,6 @@ _SHORTEST: Final = 3
 # A word inside a text counts only where nobody would write it by chance.
 _TELLING: Final = re.compile(r"[\d_./@:#-]|[a-z][A-Z]|\w{10}")
 _SMALL: Final = 100  # a number below it is anywhere, and counts only below a name like the argument's
-_ESCAPE: Final = re.compile(rb"\\(?:[nrt]|u[0-9a-fA-F]{4})")
-_LOWER: Final = bytes(code if chr(code).isalnum() and code < 128 else 32 for code in bytes(range(256)).lower())
 _MOST_SEARCHES: Final = 500  # values of one answer that are looked for inside its words too
 _MOST_GIVEN: Final = 500  # values of one call's arguments: of a file that is written not every word is looked for
 
@@ -213,7 +211,6 @@ class Usage:
     """When each value was first given by an agent or its user, by session; one given after it was read was used."""
 
     first: dict[str, dict[str, float]] = field(default_factory=dict)
-    _by_atom: dict[str, dict[bytes, list[str]]] = field(default_factory=dict, compare=False, repr=False)
 
     def add(self, other: Usage) -> None:
         """Add the values of another one."""
@@ -237,67 +234,46 @@ class Usage:
 
     def used(self, call: ToolCall) -> Used:
         """Return a test for the values of a call's answer."""
-        given = self.first.get(call.session)
-        if not given:
-            return Used(frozenset())
-        index = self._by_atom.setdefault(call.session, {})
-        for value in given if not index else ():
-            index.setdefault(_atom(value), []).append(value)
-        # Only a value of which the longest word stands in the answer needs to be looked for in its fields.
-        stands = {b"", *_atoms(orjson.dumps(call.result, option=orjson.OPT_NON_STR_KEYS))}
-        likely = (value for atom in stands & index.keys() for value in index[atom])
-        return Used(frozenset(value for value in likely if given[value] > call.time))
+        return Used(self.first.get(call.session, {}), call.time)
 
     def _add(self, session: str, values: Iterable[tuple[str, float]]) -> None:
-        self._by_atom.clear()
         given = self.first.setdefault(session, {})
         for value, time in values:
             given[value] = min(time, given.get(value, time))
 
 
+@dataclass(frozen=True, slots=True)
 class Used:
     """Tells which values of one answer were used after it."""
 
-    def __init__(self, later: frozenset[str]) -> None:
-        self._later = later
-        self._telling = frozenset(value for value in later if _TELLING.search(value))
+    given: Mapping[str, float]  # when each value of the session was first given
+    time: float
 
     def __bool__(self) -> bool:
-        return bool(self._later)
+        return bool(self.given)
 
     def __call__(self, key: str, leaf: Any) -> tuple[str, ...]:
         """Return what of a leaf was used: the leaf itself, or words of a long one."""
-        if not self._later or leaf is None or isinstance(leaf, bool):
+        if leaf is None or isinstance(leaf, bool):
             return ()
         if not isinstance(leaf, str):
             written = orjson.dumps(leaf).decode() if isinstance(leaf, float) else str(leaf)
             small = isinstance(leaf, int) and abs(leaf) < _SMALL
-            return (written,) if (f"\0{key.casefold()}={written}" if small else written) in self._later else ()
+            return (written,) if self._later(f"\0{key.casefold()}={written}" if small else written) else ()
         if len(leaf) <= _LONGEST and self._whole(leaf):
             return (leaf,)
         if len(leaf) < 40 and " " not in leaf and "\n" not in leaf:
             return ()
-        return tuple(word for word in dict.fromkeys(_words(leaf)) if word in self._telling) if self._telling else ()
+        return tuple(word for word in dict.fromkeys(_words(leaf)) if self._later(word) and _TELLING.search(word))
+
+    def _later(self, value: str) -> bool:
+        return self.given.get(value, self.time) > self.time
 
     def _whole(self, leaf: str) -> bool:
-        if len(leaf) >= _SHORTEST and leaf in self._later:
+        if len(leaf) >= _SHORTEST and self._later(leaf):
             return True
         words = leaf.casefold().split()
-        if len(words) < 2:
-            return False
-        return all(" ".join(some) in self._later for some in (words[:3], words[-3:]))
-
-
-def _atoms(text: bytes) -> list[bytes]:
-    """Split JSON into its runs of letters and digits, in lower case."""
-    return _ESCAPE.sub(b" ", text).translate(_LOWER).split()
-
-
-def _atom(value: str) -> bytes:
-    """Return the longest run of letters and digits of a value; nothing where JSON may write it in another way."""
-    if not value.isascii():
-        return b""
-    return max(_atoms(value.rpartition("\0")[2].rpartition("=")[2].encode()), key=len, default=b"")
+        return len(words) > 1 and all(self._later(" ".join(some)) for some in (words[:3], words[-3:]))
 
 
 def leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
