@@ -107,10 +107,9 @@ def _ways(text: str) -> tuple[bool, ...]:
 
 def hides(text: str) -> bool:
     """Return whether a text has characters that show nothing, or a blank of another kind."""
-    if text.isascii():  # what shows is taken away at the speed of memory
-        return bool(text.encode().translate(None, _SHOWN))
     seen = encodable(text)
-    return seen is not text or bool(_HIDES(seen))  # half of a surrogate pair shows nothing, too
+    rest = seen.encode().translate(None, _SHOWN)  # what shows in ASCII is taken away at the speed of memory
+    return seen is not text or bool(rest and _HIDES(rest.decode()))  # half of a surrogate pair shows nothing, too
 
 
 @lru_cache(maxsize=4096)
