@@ -204,10 +204,10 @@ def _blocks(blocks: list[dict[str, Any]]) -> Callable[[], object]:
 
 
 def _logged(count: int) -> Callable[[], object]:
-    redaction = MCPShaper(Shaper(PRIVATE, watch=False)).redaction
+    protection = MCPShaper(Shaper(PRIVATE, watch=False)).protection
     messages = [{"level": "info", "data": f"line {at} of an email"} for at in range(count)]
     return lambda: [
-        (redaction.members(one, ("data", "logger")), redaction.log_line("s", f"  {one['data']}")) for one in messages
+        (protection.members(one, ("data", "logger")), protection.log_line("s", f"  {one['data']}")) for one in messages
     ]
 
 

@@ -42,7 +42,7 @@ from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
 from shaping.errors import make_error
 from shaping.paths.spelling import visible_text
-from shaping.redaction import redact, redact_json, redact_stream, scrub
+from shaping.redaction import redact, redact_json, redact_stream, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,8 +137,8 @@ WAYS: dict[str, Callable[[str], str]] = {
     "an error's details": lambda text: make_error("UNAVAILABLE", "x", details={"a": text}).model_dump_json(),
     "what a store keeps": lambda text: redact_json(json.dumps({"a": text}).encode()).decode(),
     "a stream": lambda text: "".join(redact_stream([FILLER * 4000 + text[:9], text[9:] + "\n" + FILLER * 4000])),
-    "a tool's description": lambda text: json.dumps(scrub({"name": "t", "description": f"use {text}"})),
-    "a prompt": lambda text: json.dumps(scrub([{"role": "user", "content": block(text)}])),
+    "a tool's description": lambda text: json.dumps(without_secrets({"name": "t", "description": f"use {text}"})),
+    "a prompt": lambda text: json.dumps(without_secrets([{"role": "user", "content": block(text)}])),
 }
 
 
@@ -189,8 +189,8 @@ def peer(text: str, secret: str, file: Path) -> bool:
     return False
 
 
-def _scrubbed(make: Callable[[str], str], text: str) -> str:
-    return scrub(make(text))
+def _redacted(make: Callable[[str], str], text: str) -> str:
+    return without_secrets(make(text))
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ def catch(seed: int, *, with_peer: bool) -> Caught:
     """Put every kind into every place, and print what was caught."""
     planted, ours, missed = plant(seed), Counter[str](), []
     places: dict[str, Callable[[str], str]] = {
-        **{f"text: {name}": partial(_scrubbed, make) for name, make in TEXTS.items()},
+        **{f"text: {name}": partial(_redacted, make) for name, make in TEXTS.items()},
         **{f"way: {name}": run for name, run in WAYS.items()},
     }
     for one in planted:

@@ -12,10 +12,10 @@ import orjson
 
 from benchmarks.placements import CONFIG, CONTENT, NUMBER, TOOL, place
 from shaping import Shaper, ToolError, shape
-from shaping.cleaning import fail_safe
+from shaping.cleaning import protect_or_withhold
 from shaping.commands import invocation_of, plan_for, run_command
 from shaping.integrations import ToolResults
-from shaping.mcp.redaction import MessageRedaction, unshaped_result
+from shaping.mcp.protection import MessageProtection, protect_after_fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -146,23 +146,23 @@ class Ways:
     def resource(self, one: Placement, _: Random) -> str:
         """Send a resource that was read."""
         read = {"contents": [{"uri": "file:///users.json", "text": one.text}]}
-        return _json(MessageRedaction(self.shaper).answer("file:///users.json", read))
+        return _json(MessageProtection(self.shaper).answer("file:///users.json", read))
 
     def prompt(self, one: Placement, _: Random) -> str:
         """Send a prompt that was asked for."""
         return _json(
-            MessageRedaction(self.shaper).answer("p", {"messages": [{"role": "user", "content": _block(one.text)}]})
+            MessageProtection(self.shaper).answer("p", {"messages": [{"role": "user", "content": _block(one.text)}]})
         )
 
     def protocol_error(self, one: Placement, _: Random) -> str:
         """Send a JSON-RPC error."""
         said = {"code": -32000, "message": one.text, "data": one.json}
-        return _json(MessageRedaction(self.shaper).members(said, ("message", "data"), TOOL))
+        return _json(MessageProtection(self.shaper).members(said, ("message", "data"), TOOL))
 
     def log(self, one: Placement, _: Random) -> str:
         """Send a log notification."""
         said = {"level": "info", "logger": "db", "data": one.json}
-        return _json(MessageRedaction(self.shaper).members(said, ("data", "logger")))
+        return _json(MessageProtection(self.shaper).members(said, ("data", "logger")))
 
     def raised(self, one: Placement, dice: Random) -> str:
         """Raise in a decorated function."""
@@ -207,9 +207,9 @@ class Ways:
         """Send what goes out when shaping itself fails."""
         plan = self.shaper.plan(TOOL, surface="mcp")
         if dice.random() < 0.5:
-            return _json(fail_safe(one.json, plan))
+            return _json(protect_or_withhold(one.json, plan))
         failed = {"content": [_block(one.text)], "structuredContent": _object(one.json)}
-        return _json(unshaped_result(failed, plan, ValueError(one.text)))
+        return _json(protect_after_fault(failed, plan, ValueError(one.text)))
 
     def _result(self, result: Mapping[str, Any], dice: Random) -> str:
         shaper = dice.choice((self.shaper, self.tight))

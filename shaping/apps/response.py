@@ -21,7 +21,7 @@ from shaping.errors import ErrorDetail, ToolError, from_exception, from_exit_cod
 from shaping.errors.exceptions import message_of
 from shaping.parsers import parse
 from shaping.parsers.terminal import clean_lines
-from shaping.redaction import scrub
+from shaping.redaction import without_secrets
 from shaping.response import CallContext, CallNotes, Warned
 from shaping.settings.plan import Overrides
 from shaping.store.expand import cursor_at, resume
@@ -213,7 +213,7 @@ def exit_for(
     plan, table = shaper.plan(tool, surface="command", profile=options.profile), shaper.loaded_config.config.errors
     detail = _detail(problem, tool, exit_table, table, debug=options.debug)
     if captured and detail.details is None:
-        detail = detail.model_copy(update={"details": {"stdout": scrub("\n".join(clean_lines(captured)))}})
+        detail = detail.model_copy(update={"details": {"stdout": without_secrets("\n".join(clean_lines(captured)))}})
     detail = clean_error(detail, plan)
     # Argument parsers always exit with 2, so the table decides.
     code = (None if _is_usage(problem) else _exit_code(problem)) or exit_code_for(detail, exit_table)

@@ -19,7 +19,7 @@ from shaping.paths.labels import or_unchanged
 from shaping.paths.rules import after, fits_key, rule
 from shaping.paths.selection import misses
 from shaping.paths.strings import PRIVATE_MARK
-from shaping.redaction import KeyRests, log_fault, redact, scrub
+from shaping.redaction import KeyRests, log_fault, redact, without_secrets
 from shaping.response import NOTHING, CallContext, Json, Omission, StepNotes, Warned, counted
 from shaping.values import open_carefully, plain_json, to_plain
 from shaping.values.opening import OneShotError
@@ -138,7 +138,7 @@ def _warnings(call: CallContext, found: tuple[Warned, ...], plan: Plan) -> tuple
         found = tuple(warned for warned in found if warned.code != "NO_SUCH_FIELD")
     warnings = call.warnings + found
     # Paths are made of keys, and a tool's own warnings of anything.
-    return warnings if plan.redact.off else tuple(map(scrub_warning, warnings))
+    return warnings if plan.redact.off else tuple(map(redact_warning, warnings))
 
 
 def _opens_what_it_selects(fields: FieldPlan, plan: Plan, call: CallContext) -> bool:
@@ -274,14 +274,14 @@ def unmatched(value: Any, paths: Collection[str], private: FieldPlan | None = No
     """Warn of each path that matches nothing, with what may be meant by it, but for what is private."""
     visible = private.apply(value) if private is not None and paths else value
     # What there is instead are keys of raw data, which may be secrets too.
-    return [Warned("NO_SUCH_FIELD", scrub(str(miss))) for miss in misses(visible, paths)]
+    return [Warned("NO_SUCH_FIELD", without_secrets(str(miss))) for miss in misses(visible, paths)]
 
 
 def misspelt(value: Any, plan: Plan) -> list[str]:
     """Describe the fields to keep that this answer lacks, where it has one named alike that is not kept."""
     kept = plan.fields.include if plan.fields is not None and plan.fields.include else ()
     visible = plan.private.apply(value) if plan.private is not None and kept else value
-    return [scrub(str(miss)) for miss in misses(visible, kept) if miss.near and miss.near[0] not in kept]
+    return [without_secrets(str(miss)) for miss in misses(visible, kept) if miss.near and miss.near[0] not in kept]
 
 
 def _may_have_empties(compact_json: bytes | None, flags: Empties) -> bool:
@@ -426,21 +426,23 @@ def replaced(rule: str, path: str) -> Warned:
     return Warned("REDACTED", f"a value matched the rule {rule} and was replaced", path)
 
 
-def scrub_warning(warned: Warned) -> Warned:
+def redact_warning(warned: Warned) -> Warned:
     """Return the warning with secrets taken out of its message and path."""
-    return Warned(warned.code, scrub(warned.message), None if warned.path is None else scrub(warned.path))
+    return Warned(
+        warned.code, without_secrets(warned.message), None if warned.path is None else without_secrets(warned.path)
+    )
 
 
-def fail_safe(value: Any, plan: Plan) -> Any:
+def protect_or_withhold(value: Any, plan: Plan) -> Any:
     """Return the value as plain data without private paths and secrets; where that fails too, only a mark."""
     try:
-        return without_private_and_secrets(to_plain(value, closed=plan.closed), plan)
+        return protect(to_plain(value, closed=plan.closed), plan)
     except Exception as fault:  # noqa: BLE001 (whatever it is, what cannot be redacted must not leave)
         log_fault("the answer of %r is withheld, because redaction failed with %s\n%s", plan.tool, fault)
         return WITHHELD
 
 
-def without_private_and_secrets(data: Any, plan: Plan) -> Any:
+def protect(data: Any, plan: Plan) -> Any:
     """Take private paths and secrets out of plain data that the steps of cleaning never saw."""
     rules = plan.redact
     kept = data if plan.private is None else plan.private.apply(data)

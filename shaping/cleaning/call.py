@@ -9,7 +9,7 @@ import orjson
 
 from shaping import envelope as envelopes
 from shaping.budget.fit import Budget, fit_value
-from shaping.cleaning import without_private_and_secrets
+from shaping.cleaning import protect
 from shaping.errors.texts import change_texts, plain_texts
 from shaping.response import CallContext, Warned, counted
 from shaping.tokens import counter
@@ -37,7 +37,7 @@ def clean_call(call: CallContext, plan: Plan) -> CallContext:
         error = source.error
     else:
         error = None if call.error is None else clean_error(call.error, plan)
-    hints = [without_private_and_secrets(dict(hint), plan.anywhere) for hint in call.upgrade_hints]
+    hints = [protect(dict(hint), plan.anywhere) for hint in call.upgrade_hints]
     return call._replace(
         error=error,
         source=source,
@@ -49,10 +49,8 @@ def clean_call(call: CallContext, plan: Plan) -> CallContext:
 def clean_error(error: ErrorDetail, plan: Plan) -> ErrorDetail:
     """Take secrets and private fields out of an error, and cut it to its share; the same where nothing is to go."""
     anywhere = plan.anywhere
-    cleaned = change_texts(
-        error, lambda said: {name: without_private_and_secrets(value, anywhere) for name, value in said.items()}
-    )
-    if (code := without_private_and_secrets(error.code, anywhere)[:_CODE]) != error.code:
+    cleaned = change_texts(error, lambda said: {name: protect(value, anywhere) for name, value in said.items()})
+    if (code := protect(error.code, anywhere)[:_CODE]) != error.code:
         cleaned = cleaned.model_copy(update={"code": code})
     return limit_error(cleaned, plan)
 
@@ -95,10 +93,8 @@ def _clean_source(source: Envelope[Any], plan: Plan) -> Envelope[Any]:
 
 
 def _clean_warning(warned: Warned, plan: Plan) -> Warned:
-    path = warned.path and without_private_and_secrets(warned.path, plan)
-    return Warned(
-        without_private_and_secrets(warned.code, plan), without_private_and_secrets(warned.message, plan), path
-    )
+    path = warned.path and protect(warned.path, plan)
+    return Warned(protect(warned.code, plan), protect(warned.message, plan), path)
 
 
 def _clean_meta(meta: M, plan: Plan) -> M:
@@ -111,9 +107,7 @@ def _clean_meta(meta: M, plan: Plan) -> M:
         # A header's name is the name of a member to a private path.
         said["headers"] = [{name: value} for name, value in said["headers"]]
     anywhere = plan.anywhere
-    clean = limit_value(
-        {name: without_private_and_secrets(value, anywhere) for name, value in said.items()}, _META, plan
-    )
+    clean = limit_value({name: protect(value, anywhere) for name, value in said.items()}, _META, plan)
     if "headers" in clean:
         clean["headers"] = [pair for header in clean["headers"] for pair in header.items()]
     if clean == said:

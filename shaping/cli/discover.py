@@ -14,7 +14,7 @@ from shaping.learning.statistics import TrafficStatistics
 from shaping.learning.suggest import EMPTY, suggest, with_suggestions
 from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, TrafficError, Transcript, Usage, pieces, read_piece
 from shaping.learning.transcripts import FORMATS, ToolReplay, find_transcripts, replay
-from shaping.redaction import scrub
+from shaping.redaction import without_secrets
 from shaping.response import EXPAND, counted
 from shaping.shaper import Shaper
 
@@ -122,7 +122,8 @@ def _recorded(folder: Path) -> dict[str, list[Transcript]]:
 def _clean(transcript: Transcript) -> Transcript:
     """Take secrets out of what a client kept: values of it are printed."""
     calls = tuple(
-        replace(call, result=scrub(call.result), arguments=scrub(call.arguments)) for call in transcript.calls
+        replace(call, result=without_secrets(call.result), arguments=without_secrets(call.arguments))
+        for call in transcript.calls
     )
     return replace(transcript, calls=calls)
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from shaping.cleaning import fail_safe
+from shaping.cleaning import protect_or_withhold
 from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, Answer, stopped
 from shaping.cli.payloads import read_payloads
 from shaping.commands.storage import read_stream, streams_of
@@ -136,7 +136,7 @@ def query(
 def _ask_file(shaper: Shaper, file: str, sql: str, max_tokens: int | None) -> Shaped:
     overrides = Overrides(dialect="none", max_tokens=max_tokens)
     plan = shaper.plan("query", surface="command", overrides=overrides)
-    data = fail_safe(_read(file), plan)  # what is private cannot be asked for by another name either
+    data = protect_or_withhold(_read(file), plan)  # what is private cannot be asked for by another name either
     return present_rows(Database(data).query(sql), plan, shaper.shape_by)
 
 

@@ -16,11 +16,11 @@ from shaping import envelope as envelopes, errors
 from shaping.cleaning import may_be_envelope
 from shaping.cleaning.call import clean_envelope
 from shaping.commands.output import CommandResponse, Finished
-from shaping.errors.texts import scrub_value
+from shaping.errors.texts import plain_without_secrets
 from shaping.parsers import Parsed
 from shaping.parsers.terminal import is_error_line
 from shaping.paths.spelling import did_you_mean, nearest
-from shaping.redaction import scrub
+from shaping.redaction import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -113,7 +113,7 @@ class Ending:
         return envelopes.command_envelope(
             data,
             exit_code=envelopes.exit_code_for(error) if failed else ended.exit_code,
-            argv=[scrub(word) for word in self._finished.invocation.argv],
+            argv=[without_secrets(word) for word in self._finished.invocation.argv],
             signal=ended.signal,
             error=error,
             warnings=list(warnings),
@@ -148,7 +148,7 @@ def _own_envelope(parsed: Parsed | None, plan: Plan, exit_code: int) -> Envelope
         return None
     paths = () if plan.fields is None else plan.fields.paths
     # Data goes the way of all data, redaction included.
-    wire = {name: value if name == "data" else scrub_value(value) for name, value in parsed.value.items()}
+    wire = {name: value if name == "data" else plain_without_secrets(value) for name, value in parsed.value.items()}
     if exit_code and envelopes.recognise(wire) == "invariant" and wire.get("error") is None:
         wire["ok"] = True  # it gives no error: its exit code alone says how it failed
     if _tells_outcome(wire) and not any(path.partition(".")[0].removesuffix("[]") in wire for path in paths):

@@ -377,7 +377,7 @@ def is_text(raw: bytes) -> bool:
     return odd < _FEW_ODD or odd * 10 < len(beginning)
 
 
-def protected_text(text: str, plan: Plan) -> str:
+def protect_output(text: str, plan: Plan) -> str:
     """Return an output as it is, without secrets and private fields."""
     return _redacted(withhold_private(text, plan), plan)[0]
 

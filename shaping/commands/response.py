@@ -21,7 +21,7 @@ from shaping.commands.output import (
     OutputCutter,
     err_share,
     plain_response,
-    protected_text,
+    protect_output,
 )
 from shaping.commands.storage import StoredOutput
 from shaping.present import fit_lines, plan_beside
@@ -59,8 +59,8 @@ def respond(shaper: Shaper, plan: Plan, cleaned: CleanedOutputs, parsed: Parsed 
     return CommandResponse(
         lambda: _Response(shaper, in_envelope, cleaned, parsed).respond().envelope,
         finished.ended.exit_code,
-        protected_text(finished.stdout.text(), plan),
-        protected_text(finished.stderr.text(), plan),
+        protect_output(finished.stdout.text(), plan),
+        protect_output(finished.stderr.text(), plan),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, ParamSpec, get_args, overload
 
 import orjson
 
-from shaping.cleaning import Pieces, fail_safe
+from shaping.cleaning import Pieces, protect_or_withhold
 from shaping.decorator.annotation import describe_return
 from shaping.decorator.frameworks import (
     Framework,
@@ -23,7 +23,7 @@ from shaping.decorator.frameworks import (
 from shaping.errors import ErrorDetail, from_exception, registry
 from shaping.errors.exceptions import says_less, text_of
 from shaping.present import Presented
-from shaping.redaction import scrub
+from shaping.redaction import without_secrets
 from shaping.response import CallContext, CallNotes, Shaped, ShapedDict, ShapedList, Warned
 from shaping.settings.plan import Overrides, Plan
 from shaping.shaper import Shaper
@@ -212,7 +212,7 @@ class DecoratedCall(CallNotes):
         if shaper.mode != "on" or is_control_flow(error):
             raise error
         plan, table = self.plan, shaper.loaded_config.config.errors
-        if not plan.enabled and fail_safe(str(error), plan) == str(error):
+        if not plan.enabled and protect_or_withhold(str(error), plan) == str(error):
             raise error
         detail = from_exception(error, table=table, debug=plan.debug, state_changing=tool.state_changing)
         return self._failed(self.shape(None, error=self._with_all_words(detail, error)), error)
@@ -225,7 +225,7 @@ class DecoratedCall(CallNotes):
         # Half of it, because an error has a share of the budget and its words are written as JSON there.
         most = None if plan.max_tokens is None else plan.max_tokens // 2
         words = self.tool.shaper.shape_by(plan.for_error().but(max_tokens=most), str(error))
-        return detail.model_copy(update={"message": scrub(words.text)})
+        return detail.model_copy(update={"message": without_secrets(words.text)})
 
     def _failed(self, shaped: Shaped, error: Exception | None) -> Any:
         reported = report_error(shaped, error, self)

@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from shaping import envelope as envelopes
 from shaping.errors import ErrorDetail, ToolError, nearest, registry
 from shaping.errors.codes import EXIT_CODES, ExitTable, exit_number
-from shaping.errors.texts import scrub_value
+from shaping.errors.texts import plain_without_secrets
 from shaping.paths.spelling import did_you_mean
-from shaping.redaction import scrub
+from shaping.redaction import without_secrets
 from shaping.response import Dialect, Listed, Omission, Warned
 
 # What a content block of MCP has to have, by its type.
@@ -369,15 +369,17 @@ def presentable(meta: M) -> M:
     """Return the meta for an envelope with shaped data."""
     if isinstance(meta, McpMeta):
         # The blocks hold the tool's answer before fields, budget and redaction were applied.
-        return meta.model_copy(update={"content": (), "structured_content": None, "meta": scrub_value(meta.meta)})
+        return meta.model_copy(
+            update={"content": (), "structured_content": None, "meta": plain_without_secrets(meta.meta)}
+        )
     if isinstance(meta, HttpMeta):
         return meta.model_copy(
             update={"headers": tuple((name, _header_value(name, value)) for name, value in meta.headers)}
         )
     if isinstance(meta, CommandMeta):
-        return meta.model_copy(update={"argv": tuple(scrub(word) for word in meta.argv)})
+        return meta.model_copy(update={"argv": tuple(without_secrets(word) for word in meta.argv)})
     return meta
 
 
 def _header_value(name: str, value: str) -> str:
-    return "[redacted:header]" if name.lower() in _CREDENTIALS else scrub(value)
+    return "[redacted:header]" if name.lower() in _CREDENTIALS else without_secrets(value)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shaping.errors.codes import EXIT_TABLES, CodeDefinition, ExitTable, codes_by, registry
-from shaping.errors.texts import plain_texts, scrub_error
+from shaping.errors.texts import plain_texts, redact_error
 
 Phase: TypeAlias = Literal["validation", "execution", "cleanup"]
 
@@ -101,7 +101,7 @@ def make_error(code: str, message: str, **fields: Unpack[ErrorFields]) -> ErrorD
     if not given.setdefault("retryable", False):
         given.pop("retry_after", None)
     given |= {name: plain_texts(kind(given[name])) for name, kind in _PLAIN if name in given}
-    return scrub_error(ErrorDetail(code=registry.canonical(code), message=str(message), **{"http": 500, **given}))
+    return redact_error(ErrorDetail(code=registry.canonical(code), message=str(message), **{"http": 500, **given}))
 
 
 def _by_definition(given: dict[str, Any], known: CodeDefinition, *, state_changing: bool) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class ToolError(Exception):
     @classmethod
     def of(cls, detail: ErrorDetail) -> Self:
         """Make the exception for an error that exists; secrets in it are masked here."""
-        detail = scrub_error(detail)
+        detail = redact_error(detail)
         error = cls.__new__(cls, detail.message)
         error.args = (detail.message,)
         error.detail = detail

@@ -18,7 +18,7 @@ from pydantic_core.core_schema import ErrorType
 from shaping.errors.codes import codes_by, registry
 from shaping.errors.detail import ErrorDetail, ToolError, code_for_exit, http_error, make_error
 from shaping.paths.spelling import nearest
-from shaping.redaction import scrub
+from shaping.redaction import without_secrets
 from shaping.response import counted
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def text_of(exc: BaseException) -> str:
 def says_less(error: ErrorDetail, words: str) -> bool:
     """Return whether an error has only the beginning of an exception's words, or lacks the traceback in them."""
     said = error.message.strip()
-    return scrub(words).strip() != said and scrub(sentence_of(words)).strip() == said
+    return without_secrets(words).strip() != said and without_secrets(sentence_of(words)).strip() == said
 
 
 def sentence_of(text: str) -> str:
@@ -290,7 +290,7 @@ def _adjusted(exc: ToolError, *, debug: bool, state_changing: bool) -> ErrorDeta
     known = registry.find(detail.code)
     if state_changing and detail.phase != "validation" and known is not None and known.may_leave_traces:
         detail = detail.model_copy(update={"retryable": False, "retry_after": None})
-    return detail.model_copy(update={"detail": detail.detail or scrub(_trace(exc))}) if debug else detail
+    return detail.model_copy(update={"detail": detail.detail or without_secrets(_trace(exc))}) if debug else detail
 
 
 def _trace(exc: BaseException) -> str:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 _TEXTS = ("message", "hint", "detail", "docs_url", "details", "next_actions", "similar", "extensions")
 
 
-def scrub_value(value: Any) -> Any:
+def plain_without_secrets(value: Any) -> Any:
     """Return the value as plain data without secrets."""
     return redact(plain_texts(value))[0]
 
 
-def scrub_error(error: ErrorDetail) -> ErrorDetail:
+def redact_error(error: ErrorDetail) -> ErrorDetail:
     """Return an error without secrets; the same object where it has none."""
     texts = {name: getattr(error, name) for name in _TEXTS}
     command = error.redirect.command if error.redirect is not None else None

@@ -16,8 +16,8 @@ from urllib.parse import quote
 
 import orjson
 
-from shaping.cleaning import without_private_and_secrets
-from shaping.redaction import scrub
+from shaping.cleaning import protect
+from shaping.redaction import without_secrets
 from shaping.settings.files import delete_oldest, refuse_links
 from shaping.settings.resolve import full_name
 from shaping.store.keeper import BackgroundQueue
@@ -124,7 +124,7 @@ class Recorder:
             return
         self._tools[server] = listed
         now = time.time()
-        line = {"time": _iso(now), "server": server, "tools": scrub(orjson.loads(listed))}
+        line = {"time": _iso(now), "server": server, "tools": without_secrets(orjson.loads(listed))}
         self._waiting.put(partial(self._append, server, TOOLS, now, line))
 
     @property
@@ -186,16 +186,16 @@ def storable(result: Any, plan: Plan, form: str = "mcp") -> Any:
     """Return a result as it may be kept on disk: without private fields, and without secrets in any profile."""
     redacting = replace(plan, redact=replace(plan.redact, off=False, values=True))
     if form != "mcp":
-        return without_private_and_secrets(result, redacting)
-    from shaping.mcp.redaction import redact_whole  # noqa: PLC0415 (the MCP side is loaded only where it is used: 100 ms)
+        return protect(result, redacting)
+    from shaping.mcp.protection import protect_result  # noqa: PLC0415 (the MCP side is loaded only where it is used: 100 ms)
 
-    return redact_whole(result, redacting)
+    return protect_result(result, redacting)
 
 
 def _kept_arguments(arguments: Mapping[str, Any], plan: Plan) -> Any:
     """Return arguments as they may be kept on disk: what is private of an answer may be asked with, too."""
     kept = dict(arguments) if plan.private is None else plan.private.at_any_depth().apply(dict(arguments))
-    return scrub(kept, names=True)
+    return without_secrets(kept, names=True)
 
 
 def _safe(name: str) -> str:

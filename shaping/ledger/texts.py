@@ -13,7 +13,7 @@ import orjson
 
 from shaping.paths import PathError, parse
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Slice, Step, join
-from shaping.redaction import scrub
+from shaping.redaction import without_secrets
 from shaping.response import Omission, Shaped, cut_end
 from shaping.store.backends import Stored, StoreError
 
@@ -73,15 +73,15 @@ def keep_texts(
     """
     # A large answer of which nothing was left out would push out originals that a model may still ask for.
     kept = [one for one in parts if one.omissions or len(read) <= _LARGEST_WHOLE]
-    question = {name: scrub(str(value)) for name, value in (asked or {}).items() if value is not None}
+    question = {name: without_secrets(str(value)) for name, value in (asked or {}).items() if value is not None}
     told = [{"ref": one.ref, "omissions": _written(one.omissions)} for one in kept]
     return _keep(keeper, {"read": read, "parts": told, "asked": question}, ttl)
 
 
 def keep_output(keeper: Keeper, read: str, printed: str, *, ttl: float) -> str | None:
     """Keep what a model read beside what a command printed, from which secrets are taken here."""
-    told = [{"value": scrub(printed[:_LARGEST])}]
-    return _keep(keeper, {"read": scrub(read), "parts": told}, ttl)
+    told = [{"value": without_secrets(printed[:_LARGEST])}]
+    return _keep(keeper, {"read": without_secrets(read), "parts": told}, ttl)
 
 
 def find_texts(store: Store, ref: str | None) -> CallTexts | None:
@@ -111,7 +111,7 @@ def _keep(keeper: Keeper, body: dict[str, Any], ttl: float) -> str | None:
 
 
 def _written(omissions: Sequence[Omission]) -> list[list[Any]]:
-    return [[scrub(one.path), one.count, one.reason] for one in omissions[:_MOST_OMISSIONS]]
+    return [[without_secrets(one.path), one.count, one.reason] for one in omissions[:_MOST_OMISSIONS]]
 
 
 def _part(store: Store, part: dict[str, Any]) -> SentPart | None:

@@ -10,7 +10,7 @@ from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from shaping.ledger.entries import Kind, LedgerDatabase, LedgerEntry, LedgerError, MeasuredCall, Totals, add_up
-from shaping.redaction import scrub
+from shaping.redaction import without_secrets
 from shaping.settings.files import ledger_path
 from shaping.store.keeper import BackgroundQueue
 from shaping.tokens.counters import careful, counter
@@ -155,7 +155,7 @@ def _counted(call: MeasuredCall, tokenizer: str) -> LedgerEntry | None:
 @lru_cache(maxsize=1024)
 def _name(name: str) -> str:
     """Return a name as the ledger has it: short, and without a secret that somebody put into it."""
-    return scrub(name[:_LONGEST_NAME]) if name else ""
+    return without_secrets(name[:_LONGEST_NAME]) if name else ""
 
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"

@@ -14,8 +14,8 @@ from shaping.envelope.dialects.members import lenient_error
 from shaping.errors import ErrorDetail, ToolError, from_exception, make_error, nearest
 from shaping.errors.detail import code_for_status, phrase
 from shaping.errors.exceptions import look_up, summary
-from shaping.errors.texts import scrub_value
-from shaping.redaction import scrub
+from shaping.errors.texts import plain_without_secrets
+from shaping.redaction import without_secrets
 from shaping.response import required
 
 # A longer text is the output of something, where any of these words may stand.
@@ -184,13 +184,13 @@ def _coded(text: str) -> ErrorDetail | None:
     told = _error_in(wire)
     if not isinstance(told.get("code", told.get("error_code")), str):
         return None
-    clean = scrub_value(wire)
+    clean = plain_without_secrets(wire)
     told = _error_in(clean)
     found = required(lenient_error(told))
     more = _own_members({} if told is clean else clean, told)
     return found.model_copy(
         update={
-            "message": found.message or scrub(text),
+            "message": found.message or without_secrets(text),
             "details": {**(found.details or {}), **more} if more else found.details,
         }
     )

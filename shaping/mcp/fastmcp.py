@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fastmcp import Context
 
     from shaping.learning.record import Recorder
-    from shaping.mcp.redaction import MessageRedaction
+    from shaping.mcp.protection import MessageProtection
     from shaping.mcp.sessions import Session
     from shaping.shaper import Shaper
 
@@ -114,13 +114,13 @@ class ShapingMiddleware(Middleware):
             return answer
         model = isinstance(answer, BaseModel)
         said = answer.model_dump(mode="json", by_alias=True, exclude_none=True) if model else answer
-        clean = self.mcp_shaper.redaction.clean(said)
+        clean = self.mcp_shaper.protection.protect(said)
         return answer if clean is said else type(answer).model_validate(clean) if model else clean
 
     def _described(self, described: Any) -> Any:
         """Return a resource, a template, a prompt or an introduction without secrets in its words and `_meta`."""
         said = {name: found for name in _WORDS if (found := getattr(described, name, None)) is not None}
-        clean = self.mcp_shaper.redaction.clean(said, "initialize")
+        clean = self.mcp_shaper.protection.protect(said, "initialize")
         return described if clean is said else described.model_copy(update=clean)
 
     async def on_read_resource(
@@ -132,9 +132,9 @@ class ShapingMiddleware(Middleware):
         result = await self._asked(call_next, context)
         if not isinstance(result, ResourceResult):
             return result
-        redaction = self.mcp_shaper.redaction
+        protection = self.mcp_shaper.protection
         name = self.mcp_shaper.resource_name(str(context.message.uri), _server_name(context))
-        return result.model_copy(update={"contents": _read(redaction, name, result.contents)})
+        return result.model_copy(update={"contents": _read(protection, name, result.contents)})
 
     async def on_get_prompt(
         self,
@@ -145,16 +145,16 @@ class ShapingMiddleware(Middleware):
         result = await self._asked(call_next, context)
         if not isinstance(result, PromptResult):
             return result
-        redaction = self.mcp_shaper.redaction
+        protection = self.mcp_shaper.protection
         name = self.mcp_shaper.full_name(context.message.name, _server_name(context))
-        return result.model_copy(update={"messages": _said(redaction, name, result.messages)})
+        return result.model_copy(update={"messages": _said(protection, name, result.messages)})
 
     async def _asked(self, call_next: CallNext[AskedT, ResultT], context: MiddlewareContext[AskedT]) -> ResultT:
         try:
             return await call_next(context)
         except MCPError as error:
             name = self.mcp_shaper.full_name(str(getattr(context.message, "name", "")), _server_name(context))
-            raise self.mcp_shaper.redaction.protocol_error(error, name) from None
+            raise self.mcp_shaper.protection.protocol_error(error, name) from None
 
     async def _session(self, context: Context | None) -> Session | None:
         # A server calls its own tools without a client too; then there is nobody to shape for.
@@ -186,7 +186,7 @@ class ShapingMiddleware(Middleware):
             detail = getattr(cause, "detail", None)
             if detail is None:
                 # An answer to the protocol, not to the model.
-                raise self.mcp_shaper.redaction.protocol_error(cause, full_name)
+                raise self.mcp_shaper.protection.protocol_error(cause, full_name)
             return self.mcp_shaper.error_result(session, name, detail, **about)
         if isinstance(error, NotFoundError):
             detail = error_from_text(str(error), name, session.tools)
@@ -195,21 +195,21 @@ class ShapingMiddleware(Middleware):
         return self.mcp_shaper.error_result(session, name, error_from_exception(error, table, debug=debug), **about)
 
 
-def _read(redaction: MessageRedaction, name: str, contents: list[ResourceContent]) -> list[ResourceContent]:
+def _read(protection: MessageProtection, name: str, contents: list[ResourceContent]) -> list[ResourceContent]:
     wire = [
         ({} if isinstance(one.content, bytes) else {"text": one.content}) | ({"_meta": one.meta} if one.meta else {})
         for one in contents
     ]
-    clean = redaction.answer(name, {"contents": wire})["contents"]
+    clean = protection.answer(name, {"contents": wire})["contents"]
     return [
         one.model_copy(update={"content": said.get("text", one.content), "meta": said.get("_meta")})
         for one, said in zip(contents, clean, strict=True)
     ]
 
 
-def _said(redaction: MessageRedaction, name: str, messages: list[Message]) -> list[Message]:
+def _said(protection: MessageProtection, name: str, messages: list[Message]) -> list[Message]:
     blocks = [one.content.model_dump(mode="json", by_alias=True, exclude_none=True) for one in messages]
-    clean = redaction.answer(name, {"messages": [{"content": block} for block in blocks]})["messages"]
+    clean = protection.answer(name, {"messages": [{"content": block} for block in blocks]})["messages"]
     return [
         one.model_copy(update={"content": _CONTENT.validate_python([said["content"]])[0]})
         for one, said in zip(messages, clean, strict=True)

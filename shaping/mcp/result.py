@@ -8,6 +8,7 @@ import re
 import secrets
 from dataclasses import asdict, replace
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
@@ -34,14 +35,14 @@ from shaping.mcp.parts import (
     texts_of,
     unlisted_entry,
 )
-from shaping.mcp.redaction import (
+from shaping.mcp.protection import (
     ERROR_KEY,
     META_KEY,
     is_for_model,
-    redact_around,
-    redact_whole,
-    unshaped_result,
-    unshaped_structure,
+    protect_after_fault,
+    protect_around,
+    protect_result,
+    protect_structure,
     well_formed,
 )
 from shaping.mcp.schema import is_valid
@@ -82,6 +83,7 @@ class ShapedResult(NamedTuple):
 
     wire: dict[str, Any]
     parts: Sequence[Shaped] = ()
+    raw: Mapping[str, Any] = MappingProxyType({})  # the result of the tool, as it was read
 
 
 def shape_unlisted_result(
@@ -102,22 +104,23 @@ def shape_result(shaper: Shaper, result: Mapping[str, Any], context: ResultConte
     """Shape the result of a call; a fault in shaping never loses it, and never lets a secret out."""
     mode, plan = shaper.mode, context.plan
     if mode == "off" or is_shaped(result):
-        return ShapedResult(dict(result))
+        return ShapedResult(dict(result), raw=result)
+    read = well_formed(result)
     try:
-        read = well_formed(result)
         if mode == "observe":
-            return ShapedResult(dict(result), shape_parts(shaper, read, read_parts(read, context), context))
+            return ShapedResult(dict(result), shape_parts(shaper, read, read_parts(read, context), context), read)
         if not plan.enabled or not is_shown_to_model(read, context):
-            return ShapedResult(redact_whole(read, plan))
-        clean, hits = redact_around(read, plan)
+            return ShapedResult(protect_result(read, plan), raw=read)
+        clean, hits = protect_around(read, plan)
         clean, context = fit_blocks(clean, context)
         success = _shaped_before if _says_shaped(read, context) else _success
         shape = _error if read.get("isError") is True else success
         shaped = _within_limit(shaper, clean, context, shape)
-        return shaped._replace(wire=with_warnings(shaped.wire, hits))
+        return shaped._replace(wire=with_warnings(shaped.wire, hits), raw=read)
     except Exception as fault:  # noqa: BLE001 (whatever it is, the tool's answer goes out redacted)
         log_fault("shaping a result of %r failed with %s\n%s", context.tool, fault)
-        return ShapedResult(dict(result) if mode == "observe" else unshaped_result(result, plan, fault))
+        wire = dict(result) if mode == "observe" else protect_after_fault(read, plan, fault)
+        return ShapedResult(wire, raw=read)
 
 
 def is_shown_to_model(result: Mapping[str, Any], context: ResultContext) -> bool:
@@ -302,11 +305,11 @@ def _shaped_before(shaper: Shaper, result: Mapping[str, Any], context: ResultCon
     if _sends_structure(context):
         keeps_text = context.entry.channels.text or not isinstance(data, dict | list)
         kept = result if keeps_text else {**result, "content": [block for block in blocks if not is_text(block)]}
-        sent = redact_whole(kept, plan)
+        sent = protect_result(kept, plan)
         done = _asks_no_more(data, sent, context) and not _misfit(sent, context)
         return ShapedResult(sent) if done else _success(shaper, result, context)
-    sent = redact_whole(alone, plan)
-    if texts and _asks_no_more(data, sent, context) and unshaped_structure(data, plan) == data:
+    sent = protect_result(alone, plan)
+    if texts and _asks_no_more(data, sent, context) and protect_structure(data, plan) == data:
         return ShapedResult(sent)
     texts = ["\n".join(said), *(rest if data is None else [write_json(data).decode()])]
     content = [{"type": "text", "text": text} for text in texts if text]
@@ -431,7 +434,7 @@ def _written(
         # It says how the structured content is wrapped, and there is none.
         out["_meta"] = {key: value for key, value in out["_meta"].items() if key != "fastmcp"}
     if whole:
-        structured = unshaped_structure(result.get("structuredContent"), context.plan)
+        structured = protect_structure(result.get("structuredContent"), context.plan)
     elif data.repeats_blocks:
         # Once is enough, but for a client that checks it by its schema.
         structured = {"result": out["content"]} if chosen.structured and context.entry.advertised is not None else None

@@ -89,7 +89,7 @@ class ShapedServer:
             return await self._read(ctx, call_next)
         if ctx.method not in _TOOLS:
             answer = await call_next(ctx)
-            return self.mcp_shaper.redaction.clean(answer, ctx.method) if isinstance(answer, dict) else answer
+            return self.mcp_shaper.protection.protect(answer, ctx.method) if isinstance(answer, dict) else answer
         session = self.mcp_shaper.session(ctx.session)
         if self.mcp_shaper.refresh(session):
             await ctx.session.send_tool_list_changed()
@@ -110,14 +110,14 @@ class ShapedServer:
         try:
             result = await call_next(ctx)
         except MCPError as error:
-            raise self.mcp_shaper.redaction.protocol_error(error, self._asked_for(ctx)) from None
+            raise self.mcp_shaper.protection.protocol_error(error, self._asked_for(ctx)) from None
         uri = str((ctx.params or {}).get("uri"))
         name = (
             self._asked_for(ctx)
             if ctx.method == "prompts/get"
             else self.mcp_shaper.resource_name(uri, self.server.name)
         )
-        return self.mcp_shaper.redaction.answer(name, result, uri) if isinstance(result, dict) else result
+        return self.mcp_shaper.protection.answer(name, result, uri) if isinstance(result, dict) else result
 
     async def _call(self, session: Session, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         params = dict(ctx.params or {})
@@ -135,7 +135,7 @@ class ShapedServer:
             with notes, _crashes() as crashes:
                 result = await call_next(ctx)
         except MCPError as error:
-            raise self.mcp_shaper.redaction.protocol_error(error, self._asked_for(ctx)) from None
+            raise self.mcp_shaper.protection.protocol_error(error, self._asked_for(ctx)) from None
         except ValidationError:
             raise
         except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form

@@ -301,7 +301,7 @@ class CallRecorder:
         started: float,
     ) -> None:
         """Record a tool's answer; where nobody knows what it was without shaping (`raw` is None) nothing was saved."""
-        sent, parts = shaped
+        sent, parts = shaped.wire, shaped.parts
         if not self._is_active or not is_shown_to_model(sent if raw is None else raw, context):
             return
         session.servers[context.tool] = server

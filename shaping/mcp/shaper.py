@@ -16,7 +16,7 @@ from shaping.errors.exceptions import says_less
 from shaping.ledger import Ledger, open_ledger
 from shaping.mcp.errors import error_from_text, error_text, own_words
 from shaping.mcp.parts import ResultContext, ToolEntry, unlisted_entry
-from shaping.mcp.redaction import MessageRedaction, well_formed
+from shaping.mcp.protection import MessageProtection
 from shaping.mcp.result import ShapedResult, error_result, shape_result, text_of, with_meta
 from shaping.mcp.schema import advertised_schema, shows_no_more, usable
 from shaping.mcp.sessions import (
@@ -99,7 +99,7 @@ class MCPShaper:
         self.relay = relay
         self.ledger = ledger
         self.recorder = recorder
-        self.redaction = MessageRedaction(shaper)
+        self.protection = MessageProtection(shaper)
         self.sessions = Sessions()
         self._call_log = CallRecorder(ledger, shaper, recorder)
         self._idle_rules: set[str] = set()  # rules that match no tool, and were logged as such
@@ -138,7 +138,7 @@ class MCPShaper:
         if not isinstance(tools, list):
             return result
         if self.recorder is not None:
-            kept = self.redaction.recorded_tools(tools)
+            kept = self.protection.recorded_tools(tools)
             for name in dict.fromkeys(server_of(tool["name"]) for tool in tools):
                 self.recorder.record_tools(name, [tool for tool in kept if server_of(tool["name"]) == name])
         if not self.is_on:
@@ -150,7 +150,7 @@ class MCPShaper:
             names = {*session.tools, *(tool["name"] for tool in tools)}
             log_idle_rules(session.loaded_config.config, {name: server_of(name) for name in names}, self._idle_rules)
         rest = {name: value for name, value in result.items() if name != "tools"}
-        return {**self.redaction.clean(rest, "tools/list"), "tools": shown}
+        return {**self.protection.protect(rest, "tools/list"), "tools": shown}
 
     def list_tools(
         self, session: Session, tools: Sequence[Mapping[str, Any]], server_of: Callable[[str], str]
@@ -162,7 +162,7 @@ class MCPShaper:
         session.arguments |= names
         session.servers |= {tool["name"]: server_of(tool["name"]) for tool in tools}
         listed = [entry.wire for tool in tools if (entry := self._tool_entry(session, tool)) is not None]
-        return self.redaction.clean(listed, "tools/list")
+        return self.protection.protect(listed, "tools/list")
 
     def expand_tool(self, session: Session) -> dict[str, Any]:
         """Return the definition of our own tool, under a name that no tool of this session has."""
@@ -269,10 +269,8 @@ class MCPShaper:
         """
         started, options = perf_counter(), options or _NO_OPTIONS
         context = self._context(session, tool, options, server, **about)
-        # What is recorded of it is read too.
-        result = well_formed(result) if self.is_on else result
         shaped = shape_result(self.shaper, result, context)
-        self._call_log.record_call(session, context, result, shaped, options, server=server, started=started)
+        self._call_log.record_call(session, context, shaped.raw, shaped, options, server=server, started=started)
         return shaped.wire
 
     def error_result(

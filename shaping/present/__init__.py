@@ -10,7 +10,7 @@ import orjson
 
 from shaping import envelope as envelopes
 from shaping.budget.fit import Budget, Fitted, fit_value
-from shaping.cleaning import WITHHELD, Cleaned, fail_safe, restore_empties, scrub_warning
+from shaping.cleaning import WITHHELD, Cleaned, protect_or_withhold, redact_warning, restore_empties
 from shaping.cleaning.call import clean_error
 from shaping.present.notices import Detail, notice
 from shaping.present.original import Original
@@ -394,11 +394,11 @@ def observed(value: Any, would_be: Shaped) -> Unshaped:
 
 def left_alone(value: Any, plan: Plan, call: CallContext) -> Unshaped:
     """Hand on the very value, or the same without private paths and secrets, as `enabled: false` asks."""
-    used_up, clean = reads_once(value), fail_safe(value, plan)
+    used_up, clean = reads_once(value), protect_or_withhold(value, plan)
     changed = used_up or clean == WITHHELD or clean != to_plain(value, closed=plan.closed)
     data = clean if changed else value
-    error = _fail_safe_error(call.error, plan)
-    warnings = call.warnings if plan.redact.off else tuple(map(scrub_warning, call.warnings))
+    error = _protect_error(call.error, plan)
+    warnings = call.warnings if plan.redact.off else tuple(map(redact_warning, call.warnings))
     envelope = envelopes.local_envelope(data, plan.tool, error=error, warnings=warnings, request_id=call.request_id)
     bare = plan.dialect == "none"
     wire = data if bare else envelope.render(plan.dialect, include=plan.envelope, debug=plan.debug)
@@ -409,16 +409,16 @@ def unshaped(raw: Any, plan: Plan, call: CallContext, fault: Exception) -> Unsha
     """Hand on the whole data with a warning after a fault in shaping; redaction alone fails closed."""
     log_fault("shaping %r failed with %s; its answer goes out unshaped\n%s", plan.tool, fault)
     warning = Warned("SHAPING_FAULT", f"shaping failed ({type(fault).__name__}); this answer is unshaped")
-    warnings = (*map(scrub_warning, call.warnings), warning)
-    error = _fail_safe_error(call.error, plan)
+    warnings = (*map(redact_warning, call.warnings), warning)
+    error = _protect_error(call.error, plan)
     envelope = envelopes.local_envelope(
-        fail_safe(raw, plan), plan.tool, error=error, warnings=warnings, request_id=call.request_id
+        protect_or_withhold(raw, plan), plan.tool, error=error, warnings=warnings, request_id=call.request_id
     )
     wire = envelope.render(plan.dialect, include=plan.envelope | {"warnings"}, debug=plan.debug)
     return Unshaped(plan, call, wire, envelope)
 
 
-def _fail_safe_error(error: ErrorDetail | None, plan: Plan) -> ErrorDetail | None:
+def _protect_error(error: ErrorDetail | None, plan: Plan) -> ErrorDetail | None:
     """Return the error without private fields and secrets; where that fails too, only its code."""
     try:
         return None if error is None else clean_error(error, plan)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.redaction import scrub
+from shaping.redaction import without_secrets
 from shaping.response import EMPTY, EXPAND, TOOL_WARNING, Listed, Omission, Shaped, Warned, counted, is_never_sent
 from shaping.tokens import counter, upper_bound
 from shaping.tokens.sampling import is_within
@@ -212,7 +212,7 @@ def _ask(response: Presented) -> str:
 
 def _rest_in_file(response: Presented) -> str:
     line = str(response.original.file)
-    return line if response.plan.redact.off else scrub(line)
+    return line if response.plan.redact.off else without_secrets(line)
 
 
 def _lists(response: Presented, size: _Size) -> list[str]:
@@ -312,7 +312,7 @@ def _line(omissions: Iterable[Omission], plan: Plan, most: int = _WHOLE.members)
     names = {reason: _last_names(found, most) for reason, found in paths.items()}
     told = ", ".join(f"{_counted(count, reason)}{_few(names[reason], most)}" for reason, count in counts.items())
     if not plan.redact.off and any(names.values()):
-        told = scrub(told)
+        told = without_secrets(told)
     return f"left out: {told}"
 
 

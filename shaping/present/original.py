@@ -15,7 +15,7 @@ from shaping.paths import FieldPlan, compile_fields, select
 from shaping.paths.grammar import Trail, write_trail
 from shaping.paths.rules import differs, original
 from shaping.present.notices import summarize_columns
-from shaping.redaction import scrub
+from shaping.redaction import without_secrets
 from shaping.response import CallContext, Omission, Reason, cached_property, grouped
 from shaping.settings.plan import Empties, Plan
 from shaping.store.expand import price, price_of
@@ -208,7 +208,7 @@ class Original:
                 reason = f"{reason} if missing"
             groups.setdefault(reason, {})[_member_name(found.omission)] = None
         line = "; ".join(f"{reason}: {_some(tuple(groups[reason]))}" for reason in _ABSENT if reason in groups)
-        return line and "\n" + (line if self.plan.redact.off else scrub(line))
+        return line and "\n" + (line if self.plan.redact.off else without_secrets(line))
 
     @property
     def restores_empties(self) -> bool:
@@ -248,7 +248,7 @@ class Original:
         ref = self.ref if with_ref and listed else None
         # A path is made of keys, which may be secrets too; most lists of them have none, by one look at all.
         paths = [each.path for each in listed]
-        shown = paths if self.plan.redact.off or scrub(paths) == paths else list(map(scrub, paths))
+        shown = paths if self.plan.redact.off or without_secrets(paths) == paths else list(map(without_secrets, paths))
         return tuple(
             Omission(path, each.count, each.reason)
             if each.reason in _NEVER_SENT

@@ -131,18 +131,18 @@ class Relay:
         ):
             await self._send_shaped(message, asked)
         elif _needs_a_look(message, asked):
-            await self._send_redacted(message, asked)
+            await self._send_protected(message, asked)
         else:
             await self._send(message)
 
-    async def _send_redacted(self, message: Message, asked: Asked | None) -> None:
+    async def _send_protected(self, message: Message, asked: Asked | None) -> None:
         """Pass on what is not shaped, without secrets and private fields."""
         try:
             mcp_shaper, session = await self._open()
         except UnusableConfigError as problem:
             await self._refuse(message, asked, problem)
             return
-        clean = partial(_redacted, message, mcp_shaper, "" if asked is None else asked.method, session)
+        clean = partial(_protected, message, mcp_shaper, "" if asked is None else asked.method, session)
         large = len(message.line) > _LARGE
         cleaned = await asyncio.get_running_loop().run_in_executor(None, clean) if large else clean()
         if cleaned.method == message.method:
@@ -191,7 +191,7 @@ class Relay:
         # The last lines of the server's log stand in it, without secrets; only a usable config says what is private.
         with contextlib.suppress(UnusableConfigError):
             mcp_shaper, _ = await self._open()
-            failure = _redacted(failure, mcp_shaper, "")
+            failure = _protected(failure, mcp_shaper, "")
         await self._send(failure)
 
     @property
@@ -277,31 +277,31 @@ class Relay:
     def _shaped(self, message: Message, asked: Asked, mcp_shaper: MCPShaper, session: Session, took: float) -> Message:
         """Return the message as the client gets it: itself where nothing in it changes."""
         try:
-            shaped = _changed_members(message, mcp_shaper.redaction.clean, {"result", "error"})
+            shaped = _changed_members(message, mcp_shaper.protection.protect, {"result", "error"})
             shaped = self._shaped_by_method(shaped, asked, mcp_shaper, session, took)
             return _without_unread_bytes(message, mcp_shaper) if shaped is message else shaped
         except Exception as fault:  # noqa: BLE001 (whatever it is, nothing goes out that was not looked at)
             _log_fault("shaping an answer to", asked.method, fault)
             # A list of tools is all that a client can do; any other answer goes no further.
             listed = asked.method == "tools/list"
-            return _redacted(message, mcp_shaper, asked.method) if listed else _withheld(message)
+            return _protected(message, mcp_shaper, asked.method) if listed else _withheld(message)
 
     def _shaped_by_method(
         self, message: Message, asked: Asked, mcp_shaper: MCPShaper, session: Session, took: float
     ) -> Message:
         if "error" in message.data:
             tool = mcp_shaper.full_name(asked.name, self.upstream.server_of(asked.name))
-            clean = mcp_shaper.redaction.error(message.data["error"], tool)
+            clean = mcp_shaper.protection.error(message.data["error"], tool)
             return _changed(message, "error", clean)
         result = message.data.get("result")
         if not isinstance(result, dict):
-            return _changed_members(message, mcp_shaper.redaction.clean)
+            return _changed_members(message, mcp_shaper.protection.protect)
         if asked.method == "tools/list":
             return _changed(message, "result", mcp_shaper.list_result(session, result, self.upstream.server_of))
         if asked.method != "tools/call":
             naming = mcp_shaper.full_name if asked.method == "prompts/get" else mcp_shaper.resource_name
             name = naming(asked.name, self.upstream.server_of(asked.name))
-            return _changed(message, "result", mcp_shaper.redaction.answer(name, result, asked.name))
+            return _changed(message, "result", mcp_shaper.protection.answer(name, result, asked.name))
         self._remember_task(result, asked)
         about = {"duration_ms": round(took * 1000, 3)} if asked.at else {}
         server = self.upstream.server_of(asked.name)
@@ -344,20 +344,20 @@ def _changed(message: Message, member: str, value: Any) -> Message:
     return message if value == message.data[member] else write({**message.data, member: value})
 
 
-def _redacted(message: Message, mcp_shaper: MCPShaper, method: str, session: Session | None = None) -> Message:
+def _protected(message: Message, mcp_shaper: MCPShaper, method: str, session: Session | None = None) -> Message:
     """Return a message that is not shaped, without secrets and private fields; `method` is what it answers."""
-    redaction, own = mcp_shaper.redaction, message.method or ""
+    protection, own = mcp_shaper.protection, message.method or ""
     try:
         looked = {"result"}
         if (params := message.data.get("params")) and isinstance(params, dict):
             notifies = own.startswith("notifications/")
-            clean = redaction.without_key_rest(params, session.keys) if session is not None and notifies else params
-            clean = redaction.members(clean, READ_MEMBERS.get(own, ()), names=notifies)
-            message = _changed(message, "params", redaction.params(own, clean))
+            clean = protection.without_key_rest(params, session.keys) if session is not None and notifies else params
+            clean = protection.members(clean, READ_MEMBERS.get(own, ()), names=notifies)
+            message = _changed(message, "params", protection.params(own, clean))
             looked.add("params")
-        message = _changed_members(message, redaction.clean, looked)
+        message = _changed_members(message, protection.protect, looked)
         if (result := message.data.get("result")) is not None:
-            message = _changed(message, "result", redaction.clean(result, method))
+            message = _changed(message, "result", protection.protect(result, method))
         return _without_unread_bytes(message, mcp_shaper)
     except Exception as fault:  # noqa: BLE001 (whatever it is, nothing goes out that was not looked at)
         _log_fault("looking for secrets in a message of", own or method, fault)
@@ -369,7 +369,7 @@ def _without_unread_bytes(message: Message, mcp_shaper: MCPShaper) -> Message:
 
     Of a member that an object has twice, a parser reads only one; the other was never looked at for secrets.
     """
-    return write(message.data) if mcp_shaper.redaction.may_hold_back(message.line) else message
+    return write(message.data) if mcp_shaper.protection.may_hold_back(message.line) else message
 
 
 def _changed_members(message: Message, change: Callable[[Any], Any], except_for: Collection[str] = ()) -> Message:

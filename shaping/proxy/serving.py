@@ -313,7 +313,7 @@ def print_line(name: str, line: bytes, mcp_shaper: MCPShaper | None = None) -> N
     """Print a line of a server's log without its secrets, and without what is private where a config is loaded."""
     text = line.decode(errors="replace").rstrip()
     ours, colon, quoted = ("", "", text) if name else text.partition(": ")
-    quoted = without_secrets(quoted if mcp_shaper is None else mcp_shaper.redaction.log_line(name, quoted))
+    quoted = without_secrets(quoted if mcp_shaper is None else mcp_shaper.protection.log_line(name, quoted))
     if not name:
         logger.warning("%s", f"{ours}{colon}{quoted}")
         return

@@ -1,6 +1,6 @@
 """Secrets out of what a model reads, what a store keeps and what a log says.
 
-`redact` and `redact_json` return what a tool said without its secrets; `scrub` does so for whatever else
+`redact` and `redact_json` return what a tool said without its secrets; `without_secrets` does so for whatever else
 leaves (names, descriptions, instructions, prompts, requests, log lines); `redact_stream` for a text in parts, and
 `KeyRests` for values that come one after another; `log_fault` logs a fault without what its message may quote.
 """
@@ -13,10 +13,19 @@ from traceback import format_tb
 from typing import Final
 
 from shaping.redaction.credentials import open_from
-from shaping.redaction.redact import Hit, KeyRests, redact, redact_json, scrub
+from shaping.redaction.redact import Hit, KeyRests, redact, redact_json, without_secrets
 from shaping.redaction.text import assigned, secrets
 
-__all__ = ["Hit", "KeyRests", "StreamRedactor", "log_fault", "redact", "redact_json", "redact_stream", "scrub"]
+__all__ = [
+    "Hit",
+    "KeyRests",
+    "StreamRedactor",
+    "log_fault",
+    "redact",
+    "redact_json",
+    "redact_stream",
+    "without_secrets",
+]
 
 _LONGEST_SECRET: Final = 65_536  # characters: more than any credential has, a private key included
 
@@ -46,7 +55,7 @@ class StreamRedactor:
 
     def finish(self) -> str:
         """Return what was held back."""
-        shown, self._text = scrub(self._text, names=self._names), ""
+        shown, self._text = without_secrets(self._text, names=self._names), ""
         return shown
 
     def _upto(self, limit: int) -> str:
@@ -57,7 +66,7 @@ class StreamRedactor:
         for span in sorted(spans, reverse=True):
             cut = span.start if span.start < cut < span.end else cut
         head, self._text = self._text[:cut], self._text[cut:]
-        return scrub(head, names=self._names)
+        return without_secrets(head, names=self._names)
 
 
 def redact_stream(parts: Iterable[str], *, names: bool = False) -> Iterator[str]:
@@ -79,7 +88,7 @@ def _after_line(text: str, limit: int) -> int:
 def log_fault(message: str, tool: str, fault: Exception) -> None:
     """Log where a fault happened and of what kind it is; its message may hold a part of the answer."""
     try:
-        places = scrub("".join(format_tb(fault.__traceback__)))
+        places = without_secrets("".join(format_tb(fault.__traceback__)))
     except Exception:  # noqa: BLE001 (where redaction itself is at fault, only what needs none can be logged)
         places = ""
     logging.getLogger("shaping").error(message, tool, type(fault).__name__, places)

@@ -87,7 +87,7 @@ def redact_json(written: bytes, *, values: bool = True, names: bool = False, pat
     return orjson.dumps(walk.run(orjson.loads(written)))
 
 
-def scrub(value: Value, *, names: bool = False) -> Value:
+def without_secrets(value: Value, *, names: bool = False) -> Value:
     """Return text or plain data without secrets: names, descriptions, instructions, prompts, requests, log lines."""
     cleaned: Value = redact(value, names=names)[0]
     return cleaned

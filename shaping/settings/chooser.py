@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from shaping.redaction import scrub
+from shaping.redaction import without_secrets
 from shaping.response import Warned
 from shaping.settings.files import FALSE, TRUE
 from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, short_name, suggestion_for
@@ -214,7 +214,7 @@ class PlanChooser:
         """Log what is asked for wrongly once, for whoever set a variable and wonders why nothing happens."""
         if message not in self._told and len(self._told) < 100:
             self._told.add(message)
-            logger.warning("%s", scrub(message))
+            logger.warning("%s", without_secrets(message))
 
 
 def _problem(problem: ConfigError) -> Warned:

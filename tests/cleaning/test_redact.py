@@ -9,7 +9,7 @@ import pytest
 from shaping import Shaper
 from shaping.envelope import local_envelope
 from shaping.errors import ErrorDetail, Redirect
-from shaping.errors.texts import scrub_error
+from shaping.errors.texts import redact_error
 from shaping.response import Warned
 
 TOKEN = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
@@ -81,7 +81,7 @@ def test_a_fault_in_shaping_lets_no_error_out_with_its_secrets(monkeypatch: pyte
 
 def test_an_error_without_secrets_stays_the_one_it_is() -> None:
     error = ErrorDetail(code="NOT_FOUND", message="gone", similar=("a",), redirect=None)
-    assert scrub_error(error) is error
+    assert redact_error(error) is error
     assert Shaper({"global": {"redact": "off"}}).shape(None, error=described()).envelope.error == described()
 
 

@@ -21,7 +21,7 @@ from benchmarks.placements import CONTENT as SECRET, leaks
 from benchmarks.placements_ways import Ways
 from shaping import Shaper, ShapingMiddleware, ToolError, shape, shape_server
 from shaping.errors import make_error
-from shaping.mcp.redaction import MessageRedaction, redact_whole
+from shaping.mcp.protection import MessageProtection, protect_result
 
 if TYPE_CHECKING:
     from random import Random
@@ -143,14 +143,14 @@ def test_a_result_that_is_withheld_is_logged_as_such_without_its_values(caplog: 
 def test_what_is_private_for_every_tool_is_private_in_resources_and_logs() -> None:
     shaper = Shaper({"global": {"private": ["**.email"]}})
     read = {"contents": [{"uri": "file:///a", "text": json.dumps({"email": SECRET})}]}
-    assert SECRET not in json.dumps(MessageRedaction(shaper).answer("file:///a", read))
-    assert SECRET not in json.dumps(MessageRedaction(shaper).members({"data": {"email": SECRET}}, ("data",)))
+    assert SECRET not in json.dumps(MessageProtection(shaper).answer("file:///a", read))
+    assert SECRET not in json.dumps(MessageProtection(shaper).members({"data": {"email": SECRET}}, ("data",)))
 
 
 def test_a_result_that_is_not_shaped_is_cleaned_in_members_named_as_pictures_have_them() -> None:
     held = {"data": [{"email": SECRET, "id": 1}], "blob": {"email": SECRET}, "bytes": f"token {TOKEN}"}
     result = {"content": [], "structuredContent": held}
-    clean = redact_whole(result, SHAPER.plan("users", surface="mcp"))
+    clean = protect_result(result, SHAPER.plan("users", surface="mcp"))
     assert clean["structuredContent"] == {"data": [{"id": 1}], "blob": {}, "bytes": "token [redacted:github-token]"}
 
 
@@ -368,11 +368,11 @@ def test_a_private_value_does_not_leave_behind_its_name_in_prompts_and_resources
         {"messages": [{"role": "user", "content": texts}]},
         {"contents": [{"uri": "x://a", "text": text["text"]} for text in texts]},
     ):
-        assert "kEd.42" not in json.dumps(MessageRedaction(SHAPER).answer("users", wire))
+        assert "kEd.42" not in json.dumps(MessageProtection(SHAPER).answer("users", wire))
     plain = {
         "messages": [{"role": "user", "content": {"type": "text", "text": "hello"}}, {"role": "user", "content": "x"}]
     }
-    assert MessageRedaction(SHAPER).answer("users", plain) is plain
+    assert MessageProtection(SHAPER).answer("users", plain) is plain
 
 
 def test_blocks_behind_data_with_a_private_field_stay() -> None:
@@ -446,7 +446,7 @@ SAID: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("method", "said"), SAID)
 def test_a_definition_tells_no_value_of_a_private_field(method: str, said: dict[str, Any]) -> None:
-    out = json.dumps(MessageRedaction(SHAPER).clean(said, method))
+    out = json.dumps(MessageProtection(SHAPER).protect(said, method))
     assert SECRET not in out
     assert b64encode(SECRET.encode()).decode()[4:8] not in out
 
@@ -460,4 +460,4 @@ def test_a_definition_without_a_private_field_stays_as_it_is() -> None:
         "tools": [{"name": "t", "inputSchema": schema}],
         "resources": [{"uri": "x://a?b=1&c=2", "name": "a", "size": 3}],
     }
-    assert MessageRedaction(SHAPER).clean(said, "tools/list") is said
+    assert MessageProtection(SHAPER).protect(said, "tools/list") is said

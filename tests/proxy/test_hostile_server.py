@@ -450,16 +450,16 @@ async def test_a_large_message_is_read_and_looked_at_beside_the_event_loop(
     async with connect(command_server(MIRROR)) as driver:
         await driver.call("mirror", result={"content": []})
         watch(Relay, "_shaped")
-        watch(relay, "_redacted")
+        watch(relay, "_protected")
         watch(upstream, "from_server")
         if method == "log":
             said = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": LARGE}}
             await driver.call("mirror", before=[said], raw=EMPTY)
-            looked = threads["_redacted"]
+            looked = threads["_protected"]
         else:
             raw = '{"jsonrpc":"2.0","id":ID,"result":' + json.dumps(text) + "}"
             await driver.ask(method, {"name": "mirror", "uri": "file:///a", "arguments": {"raw": raw}})
-            looked = threads.get("_shaped", set()) | threads.get("_redacted", set())
+            looked = threads.get("_shaped", set()) | threads.get("_protected", set())
             assert threading.get_ident() not in threads["from_server"]
         assert looked
         assert threading.get_ident() not in looked

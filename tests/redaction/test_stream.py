@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shaping.redaction import redact, redact_stream, scrub
+from shaping.redaction import redact, redact_stream, without_secrets
 
 FILLER = "an ordinary line of a log that a program wrote\n"
 
@@ -161,9 +161,9 @@ def test_names_hold_below_a_header_row() -> None:
     assert redact(apart, names=True)[0] == {"columns": ["user", "secret"], "rows": [["ada", hidden]], "n": 1}
 
 
-def test_what_is_not_a_result_is_scrubbed_too(planted: list[Any]) -> None:
+def test_what_is_not_a_result_is_redacted_too(planted: list[Any]) -> None:
     token = next(one for one in planted if one.rule == "github-token").text
     tool = {"name": "x", "description": f"use {token}", "inputSchema": {"properties": {token: {"default": token}}}}
-    assert token not in str(scrub(tool))
-    assert scrub(f"call with {token}") == "call with [redacted:github-token]"
-    assert scrub({"name": "x"}) == {"name": "x"}
+    assert token not in str(without_secrets(tool))
+    assert without_secrets(f"call with {token}") == "call with [redacted:github-token]"
+    assert without_secrets({"name": "x"}) == {"name": "x"}

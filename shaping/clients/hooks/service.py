@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.cleaning import WITHHELD, without_private_and_secrets
+from shaping.cleaning import WITHHELD, protect
 from shaping.clients.hooks.results import HookedResult, read_hook_result
 from shaping.commands import make_response, new_capture, plan_for
 from shaping.commands.output import Finished, Invocation
@@ -190,9 +190,7 @@ class HookService:
         shaper = self._shaper(result.cwd)
         plan = plan_for(shaper, result.argv, {})
         is_on = mode() == "on"
-        beside = {
-            name: without_private_and_secrets(value, plan) if is_on else value for name, value in result.beside.items()
-        }
+        beside = {name: protect(value, plan) if is_on else value for name, value in result.beside.items()}
         text = self._text_or_clean(shaper, plan, result)
         shown = text if is_on else result.text
         kept = shown != result.text and plan.private is None
@@ -214,7 +212,7 @@ class HookService:
 
         A fault in shaping leaves the tool's own without secrets and private fields; one in taking these out is raised.
         """
-        clean = str(without_private_and_secrets(result.text, plan))
+        clean = str(protect(result.text, plan))
         if result.stays:
             return clean
         try:

@@ -11,13 +11,13 @@ from urllib.parse import unquote
 
 import orjson
 
-from shaping.cleaning import WITHHELD, data_in, replaced, without_private_and_secrets
+from shaping.cleaning import WITHHELD, data_in, protect, replaced
 from shaping.cleaning.call import limit_value
 from shaping.mcp.parts import TEXT_MEMBERS, binary_members, is_text, read_data
 from shaping.parsers.json import write_json
 from shaping.paths import FieldPlan, compile_fields
 from shaping.paths.strings import PRIVATE_MARK
-from shaping.redaction import KeyRests, log_fault, redact, scrub
+from shaping.redaction import KeyRests, log_fault, redact, without_secrets
 from shaping.redaction.credentials import PRIVATE_KEY
 from shaping.redaction.redact import rules_for
 
@@ -107,7 +107,7 @@ _LOG_LINES = 50  # after the first that one may go on with
 _SPLIT = "[withheld: a private field stands in several blocks]"
 
 
-def redact_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, Any], list[Warned]]:
+def protect_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, Any], list[Warned]]:
     """Take secrets and private fields out of a tool's result but for its data, which is shaped.
 
     The members of `_meta` that only shaping writes go too: a server's own would be believed.
@@ -146,29 +146,29 @@ def _is_bare(block: Mapping[str, Any]) -> bool:
     return not block.keys() - TEXT_MEMBERS and is_text(block)
 
 
-def redact_whole(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
+def protect_result(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     """Return a result that is not shaped, without secrets and private fields; base64 in it stays as it is."""
-    out = dict(redact_around(well_formed(result), plan)[0])
+    out = dict(protect_around(result, plan)[0])
     if "content" in out:
-        out["content"] = [_unshaped_block(block, plan) for block in out["content"]]
+        out["content"] = [_protect_block(block, plan) for block in out["content"]]
     if "structuredContent" in out:
-        out["structuredContent"] = unshaped_structure(out["structuredContent"], plan)
+        out["structuredContent"] = protect_structure(out["structuredContent"], plan)
     return out
 
 
-def unshaped_result(result: Mapping[str, Any], plan: Plan, fault: Exception) -> dict[str, Any]:
+def protect_after_fault(result: Mapping[str, Any], plan: Plan, fault: Exception) -> dict[str, Any]:
     """Return the result redacted and with a warning after a fault in shaping; withheld where redaction fails too."""
     message = f"shaping failed ({type(fault).__name__}); this result is unshaped"
     about = {"warnings": [{"code": "SHAPING_FAULT", "message": message}]}
     try:
-        out = redact_whole(result, plan)
+        out = protect_result(result, plan)
         return {**out, "_meta": {**(out.get("_meta") or {}), META_KEY: about}}
     except Exception as problem:  # noqa: BLE001 (whatever it is, what cannot be redacted must not leave)
         log_fault("the result of %r is withheld, because redaction failed with %s\n%s", plan.tool, problem)
         return {"content": [{"type": "text", "text": WITHHELD}], "isError": True, "_meta": {META_KEY: about}}
 
 
-class MessageRedaction:
+class MessageProtection:
     """Takes secrets and private fields out of messages that are not shaped; what has none comes back as it is."""
 
     def __init__(self, shaper: Shaper) -> None:
@@ -210,15 +210,15 @@ class MessageRedaction:
         out = {**members(said, items), **items}
         return wire if out == wire else out
 
-    def clean(self, said: ValueT, method: str = "") -> ValueT:
-        """Clean whatever else a server says in answer to a method, or by itself."""
+    def protect(self, said: ValueT, method: str = "") -> ValueT:
+        """Take secrets and private fields out of whatever else a server says in answer to a method, or by itself."""
         if self._shaper.mode != "on":
             return said
         private = self._private
         if private is not None and isinstance(said, dict | list | str):
             kept = _clean_definition(said, private, _ANSWER_WORDS) if method in _DEFINITIONS else private.apply(said)
             said = said if kept == said else kept
-        return said if self._shaper.plan("", surface="mcp").redact.off else scrub(said)
+        return said if self._shaper.plan("", surface="mcp").redact.off else without_secrets(said)
 
     def params(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Clean the parameters of a message; numbers and levels without which it would be none stay beside a label."""
@@ -230,7 +230,7 @@ class MessageRedaction:
             and (type(value) in (int, float) or value in _LEVELS)
             and not (private and private.is_label(name))
         }
-        return {**own, **self.clean({name: value for name, value in params.items() if name not in own})}
+        return {**own, **self.protect({name: value for name, value in params.items() if name not in own})}
 
     def log_line(self, server: str, line: str) -> str:
         """Clean a line of a log of what earlier ones began: a private key, or a text that is withheld."""
@@ -242,7 +242,7 @@ class MessageRedaction:
         if goes_on and private is not None and private.is_named_in(before[0]):
             clean = PRIVATE_MARK if line.strip() else line
         else:
-            clean = self.clean(lines)[-1]
+            clean = self.protect(lines)[-1]
         if clean != line or (private is not None and private.is_named_in(line)) or (goes_on and not line.strip()):
             self._begun[server] = lines
         return clean
@@ -277,7 +277,7 @@ class MessageRedaction:
     def error(self, error: Any, tool: str = "") -> Any:
         """Clean the words and the data of a JSON-RPC error, and cut them to the budget."""
         if not isinstance(error, dict):
-            return self.clean(error)
+            return self.protect(error)
         members = [name for name, value in error.items() if name != "code" or not isinstance(value, int)]
         clean = self.members(error, members, tool)
         said: dict[str, Any] = {name: clean[name] for name in ("message", "data") if name in clean}
@@ -522,29 +522,29 @@ def _without(value: Mapping[str, Any], private: FieldPlan | None, skipped: Colle
     return {key: value[key] if key in skipped else kept[key] for key in value if key in skipped or key in kept}
 
 
-def unshaped_structure(structured: Any, plan: Plan) -> Any:
+def protect_structure(structured: Any, plan: Plan) -> Any:
     """Return structured content of any JSON kind without secrets and private fields."""
     plan = plan.anywhere  # a framework may have put the data under a member of its own
     if isinstance(structured, str):
-        return _unshaped_text(structured, plan)
+        return _protect_text(structured, plan)
     if not isinstance(structured, dict):
-        return without_private_and_secrets(structured, plan)
+        return protect(structured, plan)
     binary = binary_members(structured)
-    clean = without_private_and_secrets({key: value for key, value in structured.items() if key not in binary}, plan)
+    clean = protect({key: value for key, value in structured.items() if key not in binary}, plan)
     return {key: structured[key] if key in binary else clean[key] for key in structured if key in {*binary, *clean}}
 
 
-def _unshaped_block(block: Any, plan: Plan) -> Any:
+def _protect_block(block: Any, plan: Plan) -> Any:
     if not isinstance(block.get("text"), str):
         return block
-    return {**block, "text": _unshaped_text(block["text"], plan)}
+    return {**block, "text": _protect_text(block["text"], plan)}
 
 
-def _unshaped_text(text: str, plan: Plan) -> Any:
+def _protect_text(text: str, plan: Plan) -> Any:
     data = read_data(text) if plan.private is not None else None
-    if isinstance(data, dict | list) and (clean := without_private_and_secrets(data, plan)) != data:
+    if isinstance(data, dict | list) and (clean := protect(data, plan)) != data:
         return orjson.dumps(clean).decode()
-    return without_private_and_secrets(text, plan)
+    return protect(text, plan)
 
 
 def _block(
