@@ -191,22 +191,22 @@ class Filters:
 class PlaceFilter:
     """The filter of one place."""
 
-    __slots__ = ("filters", "last", "partial", "state")
+    __slots__ = ("filters", "last", "partial", "state", "whole")
 
     def __init__(self, filters: Filters, state: State) -> None:
         self.filters = filters
         self.state = state
-        self.partial = state.partial
+        self.partial, self.whole = state.partial, state.whole
         self.last = Row((), [], whole=True)  # that was met: records of one list are alike
 
     def run(self, value: Any) -> Any:
         """Filter a value; GONE stands for a scalar where only members are wanted."""
-        if self.state.whole:
+        if self.whole:
             return value
         if type(value) is dict:
-            return self._object(value)
+            return self.run_object(value)
         if type(value) is list:
-            kept = [self._object(item) if type(item) is dict else self.run(item) for item in value]
+            kept = [self.run_object(item) if type(item) is dict else self.run(item) for item in value]
             return [item for item in kept if item is not GONE] if self.partial else kept
         inside = value if type(value) in SCALARS else open_exactly(value, self.filters.opener)
         if type(inside) is dict or type(inside) is list:
@@ -215,7 +215,8 @@ class PlaceFilter:
             return self.filters.select_in_text(inside, self.state)
         return GONE if self.partial else inside
 
-    def _object(self, value: dict[Any, Any]) -> dict[Any, Any]:
+    def run_object(self, value: dict[Any, Any]) -> dict[Any, Any]:
+        """Filter an object where not every value is kept whole."""
         row, keys = self.last, tuple(value)
         if row.keys != keys:
             row = self.last = self.filters.rows.get((self, keys)) or self._learn(keys)
@@ -224,11 +225,14 @@ class PlaceFilter:
         kept = {}
         for key, name, node in row.members:
             item = value[key]
-            if node is not None and (node.partial or type(item) not in SCALARS):
-                item = node.run(item)
-                if item is GONE:
-                    continue
-            kept[name] = item
+            if node is None:
+                kept[name] = item
+            elif type(item) is dict:
+                kept[name] = node.run_object(item)
+            elif type(item) in SCALARS and not node.partial:
+                kept[name] = item
+            elif (inner := node.run(item)) is not GONE:
+                kept[name] = inner
         return kept
 
     def _learn(self, keys: tuple[Any, ...]) -> Row:
