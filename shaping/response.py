@@ -275,6 +275,11 @@ class Shaped(ABC):
         return None
 
     @property
+    def not_modified(self) -> bool:
+        """Whether the data is what the caller has already."""
+        return False
+
+    @property
     def notice(self) -> str:
         """The line below bare data that says what was left out and how to ask for it."""
         return ""

@@ -300,7 +300,9 @@ def _read(value: Any, plan: Plan, call: CallContext) -> _Reading:
     if type(value) is str and call.page is None and (parsed := data_in(value, plan)) is not None:
         call, value = call._replace(text_before=call.text_before or partial(str, value)), parsed.value
         plan, is_log = for_rows(plan, parsed), plan.fields is None and parsed.is_log
-    return _Reading(value, plan, clean_call(call, plan), is_log)
+    if call.error or call.source or call.warnings or call.upgrade_hints:
+        call = clean_call(call, plan)
+    return _Reading(value, plan, call, is_log)
 
 
 def for_rows(plan: Plan, parsed: Parsed) -> Plan:

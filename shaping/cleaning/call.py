@@ -30,8 +30,6 @@ _CODE: Final = 100  # characters of an error's code, which another program may h
 
 def clean_call(call: CallContext, plan: Plan) -> CallContext:
     """Take secrets and private fields out of what others say about a call, and cut it to its share of the budget."""
-    if not (call.error or call.source or call.warnings or call.upgrade_hints):
-        return call
     source = None if call.source is None else _clean_source(call.source, plan)
     if source is not None and call.source is not None and call.error is call.source.error:
         error = source.error

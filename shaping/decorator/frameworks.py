@@ -64,9 +64,9 @@ def is_unknown(result: Any, decorated_call: DecoratedCall) -> bool:
 
     Where fields are private it is opened all the same, because nobody can tell what it holds.
     """
-    if is_data(result) or isinstance(result, Shaped) or decorated_call.tool.shaper.mode != "on":
+    if type(result) in PLAIN or isinstance(result, Shaped) or is_data(result):
         return False
-    if decorated_call.plan.closed:
+    if decorated_call.tool.shaper.mode != "on" or decorated_call.plan.closed:
         return False
     return _passes(type(result))
 

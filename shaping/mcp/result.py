@@ -518,7 +518,7 @@ def _separated(blocks: list[Any], sent: Sequence[Any]) -> list[Any]:
 def _structured(result: Mapping[str, Any], data: ResultData, shaped: Sequence[Shaped], chosen: ChosenChannels) -> Any:
     if not chosen.structured:
         return None
-    if shaped[0].envelope.meta.not_modified:
+    if _is_not_modified(shaped[0]):
         return {} if chosen.schema else None
     value, plain = shaped[0].value, shaped[0].plan.dialect == "none"
     notice = shaped[0].notice if plain else ""
@@ -539,6 +539,12 @@ def _structured(result: Mapping[str, Any], data: ResultData, shaped: Sequence[Sh
     # What another `shaping` left out is said there already.
     before = f"{said}; " if isinstance(said := value.get(NOTICE), str) else ""
     return {**value, NOTICE: f"{before}{notice.strip()[1:-1]}"}
+
+
+def _is_not_modified(shaped: Shaped) -> bool:
+    """Return whether the data is what the caller has already, or the envelope that the tool answered in says so."""
+    source = shaped.call.source
+    return shaped.not_modified or (source is not None and source.meta.not_modified)
 
 
 def _has_big(shaped: Sequence[Shaped]) -> bool:

@@ -59,7 +59,7 @@ def present(
     Return None for data that is over the budget and may not be cut; nothing of it is kept behind a ref or in a file.
     """
     original = Original(cleaned, plan, call, call.owner or facts.session_id, store)
-    if original.restores_empties:
+    if _empties_come_back(original):
         cleaned = restore_empties(cleaned, plan)
         original = replace(original, cleaned=cleaned)
     response = Presented(plan, call, facts, cleaned, original, Fitted(cleaned.value), timings=timings)
@@ -71,6 +71,14 @@ def present(
             return None
     response.value  # noqa: B018 (wrapped now, so that a fault is met here and not by the reader)
     return response
+
+
+def _empties_come_back(original: Original) -> bool:
+    """Whether null and empty members stay, because the envelope would list their absence at a higher price."""
+    cleaned, plan = original.cleaned, original.plan
+    if cleaned.without_empties is cleaned.with_empties or cleaned.omissions or plan.empties.asked:
+        return False
+    return plan.lists_omissions and plan.dialect != "none" and not original.absent_pays
 
 
 def _fits_whole(whole: Presented) -> bool:

@@ -70,8 +70,6 @@ _SIZES: Final = (
 def omission_members(response: Presented) -> dict[str, Any]:
     """Return the envelope members that tell of omissions: nothing, one short line, or the list with prices."""
     plan = response.plan
-    if not plan.lists_omissions and not response.worth_a_line:
-        return {}
     ref = response.ref if response.says_ref else None
     if plan.lists_omissions:
         listed = plan.dialect != "none" and response.omissions

@@ -211,14 +211,6 @@ class Original:
         return line and "\n" + (line if self.plan.redact.off else without_secrets(line))
 
     @property
-    def restores_empties(self) -> bool:
-        """Whether null and empty members come back, because the envelope would list their absence at a higher price."""
-        cleaned = self.cleaned
-        if cleaned.without_empties is cleaned.with_empties or cleaned.omissions or self.plan.empties.asked:
-            return False
-        return self._lists_omissions and not self.absent_pays
-
-    @property
     def _lists_omissions(self) -> bool:
         return self.plan.dialect != "none" and self.plan.lists_omissions
 

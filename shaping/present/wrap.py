@@ -97,7 +97,7 @@ def known_meta(response: Presented) -> dict[str, Any]:
     if wants_tag(plan, call.if_none_match):
         meta |= {"not_modified": True} if response.not_modified else {}
         meta["etag"] = response.etag
-    if plan.omissions != "none" and call.page is None:
+    if call.page is None and (plan.lists_omissions or (plan.omissions != "none" and response.worth_a_line)):
         meta.update(omission_members(response))
     if plan.envelope or plan.debug or plan.dialect != "lean":
         meta.update(_particulars(response))

@@ -193,7 +193,7 @@ def candidates(text: str) -> tuple[Ruleset, bool]:
     hidden = hides(plain)
     if _breaks(plain):
         found += _matching(_BREAK.sub("", plain))
-    if has_controls(plain):
+    if hidden and has_controls(plain):
         found += _matching(without_controls(plain))
     if _HAS_MARK(encodable(plain)):
         found += _matching(_decode(plain).text)

@@ -103,9 +103,9 @@ _DECLARING = ("__pydantic_serializer__", "__dataclass_fields__", "__attrs_attrs_
 
 
 def is_data(value: Any) -> bool:
-    """Whether a value says itself that it is data; an object that is not may still have attributes and a text."""
+    """Whether a value that is not plain is data by its type; an object that is not may have attributes and a text."""
     kind = type(value)
-    if kind in PLAIN or kind in _EXACT:
+    if kind in _EXACT:
         return True
     if isinstance(value, _UNOPENABLE):
         return False

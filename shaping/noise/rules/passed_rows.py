@@ -59,4 +59,4 @@ def _is_piece(text: str, row: dict[str, Any]) -> bool:
     return False
 
 
-RULE = NoiseRule("bulk", frozenset({"plain"}), passed_rows, lambda key: meaning(key).verdict, least=_MANY)
+RULE = NoiseRule("bulk", frozenset({"nested"}), passed_rows, least=_MANY)
