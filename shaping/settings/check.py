@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from graphlib import CycleError, TopologicalSorter
-from itertools import combinations
+from itertools import combinations, groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from shaping.settings import model
 from shaping.settings.jsonc import ConfigDocument, ConfigProblem, Keys, one_of, suggestion_for
 from shaping.settings.plan import LIMITS, Overrides
-from shaping.settings.resolve import is_pattern, overlap
+from shaping.settings.resolve import is_pattern, may_overlap
 from shaping.settings.sources import THE_CALL, Profiles, Sources
 
 if TYPE_CHECKING:
@@ -167,25 +167,18 @@ def cycles(profiles: Profiles) -> Iterator[ConfigProblem]:
         del parents[first]
 
 
-# Comparing two patterns takes as many steps as the product of their lengths, in every command.
-_MOST_STEPS = 400_000
-_LONGEST_PATTERN = 200
+_MOST_PAIRS = 10_000  # of patterns that are compared in every command
 
 
 def _ties(sources: Sources) -> Iterator[ConfigProblem]:
-    """Find patterns of one length that match a tool in common and make the same choice."""
+    """Find patterns of one length that may match a tool in common and make the same choice."""
     for document in sources.configs[1:]:
-        by_length: dict[int, list[str]] = {}
-        for pattern in filter(is_pattern, document.choices("tool_overrides")):
-            by_length.setdefault(len(pattern), []).append(pattern)
-        room = _MOST_STEPS
-        short = (alike for length, alike in by_length.items() if length <= _LONGEST_PATTERN)
-        for one, other in (pair for alike in short for pair in combinations(alike, 2)):
-            room -= len(one) * len(other)
-            if room < 0:
-                break
+        patterns = sorted(filter(is_pattern, document.choices("tool_overrides")), key=len)
+        by_length = groupby(patterns, key=len)
+        pairs = (pair for _, alike in by_length for pair in combinations(alike, 2))
+        for one, other in islice(pairs, _MOST_PAIRS):
             shared = document.choices("tool_overrides", one).keys() & document.choices("tool_overrides", other)
-            if shared and overlap(one, other):
+            if shared and may_overlap(one, other):
                 says = f"and {one!r} can match the same tool, and both say {', '.join(sorted(shared))}"
                 expected = "patterns of different length; as it is, the later one wins"
                 yield document.problem(("tool_overrides", other), None, expected, says=says)

@@ -44,6 +44,11 @@ class ConfigProblem:
     says: str | None = None  # written in place of "is <value>"
     is_instruction: bool = False  # `expected` is a whole clause: "run `shaping allow` …"
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is about the whole document, which could not be read."""
+        return not (self.is_instruction or self.path.startswith(("$.", "$[")))
+
     def __str__(self) -> str:
         what = self.says or f"is {show(self.value)}"
         meant = f" Did you mean {self.suggestion!r}?" if self.suggestion else ""
@@ -125,10 +130,9 @@ _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING_START = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
 _SCALAR = re.compile(r"(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.])", re.ASCII)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-END_OF_FILE = "the end of the file"
-AN_OBJECT = "an object, such as {}"
-READABLE = "a file that can be read"
-TEXT = "UTF-8 text"
+_END_OF_FILE = "the end of the file"
+_AN_OBJECT = "an object, such as {}"
+_READABLE = "a file that can be read"
 
 
 class JsoncError(ValueError):
@@ -137,7 +141,7 @@ class JsoncError(ValueError):
     def __init__(self, text: str, at: int, expected: str) -> None:
         self.line = text.count("\n", 0, at) + 1
         self.column = at - text.rfind("\n", 0, at)
-        self.found = repr(text[at]) if at < len(text) else END_OF_FILE
+        self.found = repr(text[at]) if at < len(text) else _END_OF_FILE
         self.expected = expected
         super().__init__(f"line {self.line}: expected {expected}")
 
@@ -243,10 +247,10 @@ def read_file(path: Path) -> ConfigDocument:
     try:
         # A pipe or a device may never end, and a link in a working tree may lead to one.
         if not stat.S_ISREG(path.stat().st_mode) and not path.is_dir():
-            raise unreadable(str(path), "is a pipe or a device", READABLE)
+            raise unreadable(str(path), "is a pipe or a device", _READABLE)
         raw = path.read_bytes()
     except OSError as error:
-        raise unreadable(str(path), f"cannot be read ({error.strerror})", READABLE) from None
+        raise unreadable(str(path), f"cannot be read ({error.strerror})", _READABLE) from None
     return read_text(_decode(raw, str(path)), str(path))
 
 
@@ -255,13 +259,13 @@ def read_text(text: str, file: str) -> ConfigDocument:
     try:
         scanner = _Scanner(text)
         if scanner.is_empty():
-            raise unreadable(file, "is empty", AN_OBJECT)
+            raise unreadable(file, "is empty", _AN_OBJECT)
         root = scanner.document()
     except JsoncError as error:
         says = f"is not JSON: {error.found} at line {error.line}, column {error.column}"
         raise unreadable(file, says, error.expected, error.line) from None
     if not isinstance(root.value, dict):
-        raise ConfigError([ConfigProblem(file, "$", root.line, root.value, AN_OBJECT)])
+        raise ConfigError([ConfigProblem(file, "$", root.line, root.value, _AN_OBJECT)])
     repeated = tuple(
         ConfigProblem(file, json_path(keys), again, None, "each key once", says=f"stands twice (first on line {first})")
         for keys, first, again in scanner.repeated
@@ -295,7 +299,7 @@ def _decode(raw: bytes, file: str) -> str:
         except UnicodeDecodeError as error:
             line = raw.count(b"\n", 0, error.start) + 1
             says = f"is not UTF-8 (byte 0x{raw[error.start]:02x} on line {line})"
-    raise unreadable(file, says, TEXT)
+    raise unreadable(file, says, "UTF-8 text")
 
 
 class _Scanner:
@@ -314,7 +318,7 @@ class _Scanner:
     def document(self) -> JsonNode:
         node = self._value(())
         if self.at < len(self.text):
-            self._fail(END_OF_FILE)
+            self._fail(_END_OF_FILE)
         return node
 
     def _value(self, keys: Keys, key_line: int | None = None) -> JsonNode:

@@ -13,17 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from shaping.settings.files import config_places, is_present, profile_files
-from shaping.settings.jsonc import (
-    AN_OBJECT,
-    END_OF_FILE,
-    READABLE,
-    TEXT,
-    ConfigError,
-    ConfigProblem,
-    report,
-    suggestion_for,
-    unreadable,
-)
+from shaping.settings.jsonc import ConfigError, ConfigProblem, report, suggestion_for, unreadable
 from shaping.settings.loading import LoadedConfig, load, with_users
 from shaping.settings.trust import allowed_file, is_allowed
 
@@ -137,13 +127,13 @@ class LiveConfig:
         try:
             return self._load()
         except ConfigError as error:
-            if strict or self._is_protecting(error):
+            # A config of the working tree takes nothing away from the user's own.
+            own = self._own_file(error)
+            if strict or self._is_protecting(error, own):
                 raise
             self.problem = error
-            own, wrong = self._own_file(), {problem.file for problem in error.problems}
-            # A config of the working tree takes nothing away from the user's own.
-            _log.warning("%s is used, because %s", "the bundled default" if own is None else own, error)
-            return load({} if own is None or str(own) in wrong else own, cwd=self._cwd, environ=self._environ)
+            _log.warning("%s is used, because %s", own or "the bundled default", error)
+            return load(own or {}, cwd=self._cwd, environ=self._environ)
 
     def _load(self) -> LoadedConfig:
         loaded = load(self._config, cwd=self._cwd, environ=self._environ)
@@ -154,41 +144,30 @@ class LiveConfig:
                 _log.warning("%s", line)
         return loaded
 
-    def _is_protecting(self, error: ConfigError) -> bool:
+    def _own_file(self, error: ConfigError) -> Path | None:
+        """Return the user's own config, where it is good and one of the working tree before it is not."""
+        *near, own = self._places() or (None,)
+        wrong = {problem.file for problem in error.problems}
+        good = own is not None and is_present(own) and str(own) not in wrong
+        return own if good and any(map(is_present, near)) else None
+
+    def _is_protecting(self, error: ConfigError, own: Path | None) -> bool:
         """Return whether a config that cannot be used may name something private, as far as its bytes tell.
 
-        Without it, what is private would leave: such a config is used as it is written or not at all. One that was
-        asked for by name and is not there, that cannot be read, or that is empty or cut short, as a file is while it
-        is being written, may have said so; but of the working tree it says nothing to a user with a config of his own.
+        Without it, what is private would leave: such a config is used as it is written or not at all. One that cannot
+        be read as a whole, as a file that is being written, may have said so; but of the working tree it says nothing
+        to a user with a config of his `own`.
         """
+        if own is None and any(problem.is_whole for problem in error.problems):
+            return True
         if any(problem.suggestion in _PROTECTING for problem in error.problems):
             return True
-        places = self._places()
-        if len(places) == 1 and not is_present(places[0]):
-            return True
-        wrong = {problem.file for problem in error.problems}
-        own = self._own_file()
-        alone = own is None or str(own) in wrong
-        if alone and any(map(_may_hide, error.problems)):
-            return True
-        found = [place for place in (next(filter(is_present, places), None), own) if place is not None]
-        together = [[place, *profile_files(place)] for place in found]
-        if str(own) in wrong:  # then neither of them is used
-            wrong.update(map(str, found))
-        looked = [file for files in together if wrong & {*map(str, files)} for file in files]
-        if alone and not all(file.is_file() for file in looked):
-            return True
+        unused = [place for place in self._places() if is_present(place) and place != own]
+        files = [file for place in unused for file in (place, *profile_files(place))]
         try:
-            raw = b"".join(file.read_bytes() for file in looked if file.is_file())
+            return _mentions_protection(b"".join(file.read_bytes() for file in files if file.is_file()))
         except OSError:
             return True
-        return (alone and b"\0" in raw) or _mentions_protection(raw)  # a crash leaves zeros where a text was
-
-    def _own_file(self) -> Path | None:
-        """Return the user's own config where there is one, and another of the working tree comes before it."""
-        places = self._places()
-        own = places[-1] if len(places) > 1 else None
-        return own if own is not None and is_present(own) and any(map(is_present, places[:-1])) else None
 
     def _refuse_lost_config(self, fresh: LoadedConfig) -> None:
         """Raise ConfigError where the config in use is gone and nothing as strong has taken its place.
@@ -245,12 +224,6 @@ class LiveConfig:
         self._lock = threading.RLock()
         self._forked = self._stop is not None
         self._stop = None
-
-
-def _may_hide(problem: ConfigProblem) -> bool:
-    """Whether a problem leaves unknown what a file says: it was not read, or not all of it."""
-    says = problem.says or ""
-    return says == "is empty" or END_OF_FILE in says or problem.expected in {READABLE, TEXT, AN_OBJECT}
 
 
 def _mentions_protection(raw: bytes) -> bool:

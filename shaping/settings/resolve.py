@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from dataclasses import asdict, dataclass, replace
 from fnmatch import translate
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shaping.paths.spelling import plain_letters, visible_text
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from shaping.settings.jsonc import ConfigDocument
 
-_TOKEN = re.compile(r"\*+|\?|\[!?\]?[^\]]*\]|.", re.DOTALL)
+_WILDCARDS = re.compile(r"\*|\?|\[!?\]?[^\]]*\]")
 
 
 def full_name(tool: str, server: str) -> str:
@@ -75,29 +75,17 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(translate(pattern))
 
 
-def overlap(one: str, other: str) -> bool:
-    """Return whether some tool's name matches both patterns."""
-    left, right = _TOKEN.findall(one), _TOKEN.findall(other)
-
-    @cache
-    def meet(i: int, j: int) -> bool:
-        if i == len(left) or j == len(right):
-            return all(token[0] == "*" for token in left[i:] + right[j:])
-        if left[i][0] == "*":
-            return meet(i + 1, j) or meet(i, j + 1)
-        if right[j][0] == "*":
-            return meet(i, j + 1) or meet(i + 1, j)
-        return _share(left[i], right[j]) and meet(i + 1, j + 1)
-
-    return meet(0, 0)
+def may_overlap(one: str, other: str) -> bool:
+    """Return whether a name may match both patterns, as far as what is before and behind their wildcards tells."""
+    (head, tail), (other_head, other_tail) = _ends(one), _ends(other)
+    heads = head.startswith(other_head) or other_head.startswith(head)
+    return heads and (tail.endswith(other_tail) or other_tail.endswith(tail))
 
 
-def _share(one: str, other: str) -> bool:
-    if len(one) == 1 and one != "?":
-        return _fits_glob(one, other)
-    if len(other) == 1 and other != "?":
-        return _fits_glob(other, one)
-    return True  # two classes, or a class and '?': a warning too many beats one too few
+@lru_cache(maxsize=1024)
+def _ends(pattern: str) -> tuple[str, str]:
+    head, *_, tail = _WILDCARDS.split(pattern)
+    return head, tail
 
 
 @dataclass(frozen=True, slots=True)

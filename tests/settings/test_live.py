@@ -240,6 +240,7 @@ PROTECTING = {
     "a misspelt tool section": '{"tool_overides": {"x": {"private": ["ssn"]}}}',
     "cut short": '{"tool_overrides": {"x": {"redact": {"pa',
     "cut short before the word": '{"tool_overrides": {"x": {"priv',
+    "no JSON before the word": '{"global": {"profile": minimal}}',
     "empty": "",
     "the word itself misspelt": '{"global": {"privat": ["ssn"]}}',
     "the word in capitals": '{"global": {"Private": ["ssn"]}}',

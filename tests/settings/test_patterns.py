@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from shaping.settings.resolve import is_pattern, overlap, ranked
+from shaping.settings.resolve import is_pattern, may_overlap, ranked
 
 
 def test_the_strongest_pattern_comes_last() -> None:
@@ -49,28 +49,24 @@ def test_a_pattern_is_known_by_its_wildcards() -> None:
         ("a*", "*b", True),
         ("a*", "b*", False),
         ("a?", "?b", True),
-        ("a?", "abc", False),
         ("[ab]x", "[bc]x", True),
-        ("[ab]x", "cx", False),
-        ("c", "[!ab]", True),
-        ("a*c", "ab", False),
-        ("*", "", True),
-        ("**", "x", True),
-        ("[]]a", "]a", True),
+        ("[ab]x", "[ab]y", False),
+        ("*_a", "*_b", False),
+        ("*", "**", True),
     ],
 )
 def test_patterns_overlap_where_a_name_matches_both(one: str, other: str, expected: bool) -> None:
-    assert (overlap(one, other), overlap(other, one)) == (expected, expected)
+    assert (may_overlap(one, other), may_overlap(other, one)) == (expected, expected)
 
 
-PATTERN = st.text(alphabet="ab?*", max_size=4)
+PATTERN = st.text(alphabet="ab?*", max_size=4).filter(is_pattern)
 
 
 @given(PATTERN, PATTERN)
 @settings(max_examples=200, deadline=None)
-def test_overlap_agrees_with_trying_names(one: str, other: str) -> None:
+def test_no_pair_of_patterns_that_some_name_matches_is_missed(one: str, other: str) -> None:
     names = [""]
     for _ in range(6):
         names += [name + char for name in names if len(name) == max(map(len, names)) for char in "ab"]
-    found = any(fnmatchcase(name, one) and fnmatchcase(name, other) for name in names)
-    assert overlap(one, other) == found
+    if any(fnmatchcase(name, one) and fnmatchcase(name, other) for name in names):
+        assert may_overlap(one, other)
