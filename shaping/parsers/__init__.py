@@ -55,6 +55,7 @@ _DOCUMENTS: Final[tuple[Format, ...]] = ("xml", "yaml")
 _TABLES: Final[tuple[Format, ...]] = ("pipes", "grep", "log", "table")  # that stand in a text about something else
 _ALIKE: Final[tuple[Format, ...]] = ("log", "table")  # whose lines may be shorter as lines than as rows
 _LEAST_TABLE = 300  # characters of such a table
+_PAIRS = 6  # of a name and a value, fewer than which are no records
 _FEW = 4  # lines before rows, and after them, that may be of another kind
 _MANY_LINES = 20  # of rows, which are known without the last few of them
 _SURE, _SURE_OF_OUTLINES = 0.1, 0.3  # by which a guess may be wrong, or too dear: it makes indentation too cheap
@@ -190,7 +191,7 @@ def parse_within(text: str) -> Parsed | None:
     intro = _INTRODUCTION.match(text)
     if intro and (parsed := _parse_span(text, (intro.end(), len(text)), least, FORMATS)):
         return parsed
-    if not fences and "\n- **" in text:
+    if not fences and text.count(": ") + text.count(":** ") >= _PAIRS:
         span = _loaded("listings", "sections_span")(text)
         if parsed := _parse_span(text, span, least, ("sections",)):
             return parsed

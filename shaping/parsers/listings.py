@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import pairwise
 from typing import Any
 
-from shaping.parsers.rows import matched, number
+from shaping.parsers.rows import CODE, matched, number
+from shaping.parsers.yaml import looks_like_yaml
 
 _COMMIT = re.compile(r"^commit ([0-9a-f]{7,64})(?: \(([^)\n]*)\))?$", re.MULTILINE)
 _HEADER = re.compile(r"(Merge|Author|AuthorDate|Date|Commit|CommitDate|Reflog|Reflog message):[ \t]*(.*)")
@@ -119,47 +121,105 @@ def _with_context(lines: list[str]) -> list[dict[str, Any]] | None:
 
 
 _SECTION = re.compile(r"^#{2,4} (?:\d+\. )?", re.MULTILINE)
+_RULE = re.compile(r"^[ \t]*([-=*_])\1{2,}[ \t]*$", re.MULTILINE)
+_UNDERLINED = re.compile(r"(?:\A|\n\n)[^:\n]+\n[-=]{3,}\n")  # a heading of its own, or the end of the record above
+_PARAGRAPH = re.compile(r"^(?=\S)(?<=\n\n)", re.MULTILINE)
+# What a record begins with, or what stands before it.
+_BEGINNINGS = (_SECTION, re.compile(r"^\d{1,3}[.)] ", re.MULTILINE), _RULE, _PARAGRAPH)
 _LINK = re.compile(r"\[([^]]+)\]\(([^\s)]+)\)")
 _BOLD = re.compile(r"\*\*([^*]+)\*\*")
-_FACT = re.compile(r"[-*] \*\*([^*:]{1,40}):?\*\*:? (.+)")
+_FACT = re.compile(
+    r"^([ \t]*)(?:[-*•] )?(?:\*\*([^*:\n]{1,40})(?::\*\*|\*\*:)|"
+    r"((?:[^\x00-\x7f]{1,3} )?[^\W\d_][\w /().%&'-]{0,39}):) +(\S.*)$",
+    re.MULTILINE,
+)
 _RECORDS, _FACTS = 3, 2
+_COMMON = 0.8  # of the records have a name that all are meant to have
 
 
-def parse_sections(text: str) -> Any:
-    """Return the records that sections of Markdown show: a heading, a line in bold, a list of `- **name**: value`."""
-    is_list = _SECTION.match(text) and ("\n- **" in text or "\n* **" in text)
-    rows = [_record(text[start:end]) for start, end in _sections(text)] if is_list else []
-    return rows if len(rows) >= _RECORDS and None not in rows else None
+def parse_sections(text: str) -> list[dict[str, Any]] | None:
+    """Return records of a heading and lines of `name: value` each, as Markdown and numbered lists show them."""
+    rows, start, end = _find_records(text)
+    around = text[:start] + text[end:]
+    return rows if rows and not _RULE.sub("", around).strip() else None
 
 
 def sections_span(text: str) -> tuple[int, int]:
-    """Return where the first run of such sections in a text begins and ends."""
+    """Return where the first run of such records in a text begins and ends."""
+    _, start, end = _find_records(text)
+    return start, end
+
+
+def _find_records(text: str) -> tuple[list[dict[str, Any]], int, int]:
+    """Return the first run of records that have names in common, with its beginning and its end."""
+    nothing: tuple[list[dict[str, Any]], int, int] = ([], 0, 0)
+    if text.count(":") < _RECORDS * _FACTS or text.startswith("1. row\n"):  # which `parse_pairs` reads
+        return nothing
+    counts = Counter(map(_name, _FACT.finditer(text)))
+    names = {name for name, count in counts.items() if count >= _RECORDS}
+    if len(names) < _FACTS or CODE.search(text) or looks_like_yaml(text):
+        return nothing
+    return next((found for beginning in _BEGINNINGS if (found := _first_run(text, beginning, names))), nothing)
+
+
+def _first_run(text: str, beginning: re.Pattern[str], names: set[str]) -> tuple[list[dict[str, Any]], int, int] | None:
+    if beginning is _RULE and _UNDERLINED.search(text):
+        return None
+    starts = [found.start() for found in beginning.finditer(text)]
     run: list[tuple[int, int]] = []
-    for span in _sections(text):
-        if _record(text[slice(*span)]) is not None:
+    rows: list[dict[str, Any]] = []
+    for span in pairwise(sorted({0, *starts, len(text)})) if len(starts) >= _RECORDS - 1 else ():
+        if (row := _record(text[slice(*span)], names, apart=beginning is _RULE)) is not None:
             run.append(span)
-        elif len(run) >= _RECORDS:
+            rows.append(row)
+        elif len(rows) >= _RECORDS:
             break
         else:
-            run.clear()
-    return (run[0][0], run[-1][1]) if run else (0, 0)
+            run, rows = [], []
+    if beginning is _PARAGRAPH and not all("heading" in row for row in rows):
+        return None  # that is for `parse_pairs`
+    common = Counter(name for row in rows for name in row if name in names)
+    if len(rows) < _RECORDS or sum(count >= _COMMON * len(rows) for count in common.values()) < _FACTS:
+        return None
+    return rows, run[0][0], run[-1][1]
 
 
-def _sections(text: str) -> list[tuple[int, int]]:
-    return list(pairwise([*(found.start() for found in _SECTION.finditer(text)), len(text)]))
-
-
-def _record(section: str) -> dict[str, Any] | None:
-    head, *lines = (line.strip() for line in section.strip().split("\n"))
-    heading = _SECTION.sub("", head)
-    link = _LINK.fullmatch(heading)
-    pairs: list[tuple[str, Any]] = [("heading", heading)] if link is None else [("heading", link[1]), ("url", link[2])]
-    for line in filter(None, lines):
-        if bold := _BOLD.fullmatch(line):
-            pairs.append(("title", bold[1]))
-        elif fact := _FACT.fullmatch(line):
-            pairs.append((fact[1], number(fact[2])))
-        else:
+def _record(section: str, names: set[str], *, apart: bool) -> dict[str, Any] | None:
+    """Return a heading, what has one of these names, and the text below; only values set `apart` have many lines."""
+    lines = section.split("\n")
+    for end in (0, -1):
+        while lines and (not lines[end].strip() or _RULE.fullmatch(lines[end])):
+            del lines[end]
+    found = [(at, fact) for at, line in enumerate(lines) if (fact := _FACT.match(line)) and _name(fact) in names]
+    facts = [(at, fact) for at, fact in found if fact[1] == found[0][1][1]]
+    if len(facts) < _FACTS:
+        return None
+    above = [line.strip() for line in lines[: facts[0][0]] if line.strip()]
+    pairs = _heading(above)
+    ends = [at for at, _ in facts[1:]] + [len(lines)]
+    for (at, fact), end in zip(facts, ends, strict=True):
+        name, value = _name(fact), fact[4].rstrip()
+        more = [line.removeprefix(fact[1]).rstrip() for line in lines[at + 1 : end]]
+        if any(more) and not apart and end < len(lines):
             return None
+        if any(more) and not apart and not more[0]:
+            pairs += [(name, number(value)), ("text", "\n".join(more).strip("\n"))]
+        else:
+            pairs.append((name, "\n".join([value, *more]).rstrip() if any(more) else number(value)))
     row = dict(pairs)
-    return row if len(row) == len(pairs) and len(row) >= _FACTS + 1 else None
+    return row if len(above) <= 1 + ("title" in row) and len(row) == len(pairs) else None
+
+
+def _name(fact: re.Match[str]) -> str:
+    return str(fact[2] or fact[3])
+
+
+def _heading(above: list[str]) -> list[tuple[str, Any]]:
+    """Return what the lines above the facts say: a heading, which may be a link, and a title in bold."""
+    if not above:
+        return []
+    heading = _SECTION.sub("", above[0])
+    link = _LINK.fullmatch(heading)
+    pairs = [("heading", heading.replace("**", ""))] if link is None else [("heading", link[1]), ("url", link[2])]
+    bold = _BOLD.fullmatch(above[1]) if len(above) > 1 else None
+    return [*pairs, ("title", bold[1])] if bold else pairs

@@ -190,6 +190,70 @@ def test_records_that_markdown_lists_as_sections_are_rows_with_the_sentences_aro
     assert (parsed.before, parsed.after) == (before, after)
 
 
+STATES = ("open", "closed", "open", "stale")
+RECORDS = {
+    "numbered": "\n\n".join(
+        f"{at}. **Task {at}**\n   - Status: {state}\n   - Points: {at * 3}" for at, state in enumerate(STATES, 11)
+    ),
+    "below rules": "\n----------\n".join(
+        f"- Title: Task {at}\n- Status: {state}\n- Points: {at * 3}" for at, state in enumerate(STATES, 11)
+    ),
+    "paragraphs": "\n\n".join(
+        f"📌 Task {at}\n👤 Owner: {state}\n⭐ Points: {at * 3}" for at, state in enumerate(STATES, 11)
+    ),
+    "with a text": "\n\n---\n\n".join(
+        f"### Task {at}\n**Status:** {state}\n**Points:** {at * 3}\n\nFirst line.\n  Note: second line."
+        for at, state in enumerate(STATES, 11)
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("form", "second"),
+    [
+        ("numbered", {"heading": "12. Task 12", "Status": "closed", "Points": 36}),
+        ("below rules", {"Title": "Task 12", "Status": "closed", "Points": 36}),
+        ("paragraphs", {"heading": "📌 Task 12", "👤 Owner": "closed", "⭐ Points": 36}),
+        (
+            "with a text",
+            {"heading": "Task 12", "Status": "closed", "Points": 36, "text": "First line.\n  Note: second line."},
+        ),
+    ],
+)
+def test_records_are_rows_however_a_server_sets_them_apart(form: str, second: dict[str, object]) -> None:
+    parsed = parse(RECORDS[form])
+    assert parsed is not None
+    assert (parsed.format, len(parsed.value), parsed.value[1]) == ("sections", 4, second)
+
+
+def test_a_value_between_rules_may_have_several_lines() -> None:
+    parsed = parse(RECORDS["below rules"].replace("Status: closed", "Status: closed\nby Ann\n\n* twice"))
+    assert parsed is not None
+    assert parsed.value[1] == {"Title": "Task 12", "Status": "closed\nby Ann\n\n* twice", "Points": 36}
+
+
+def test_a_record_keeps_what_is_said_of_it_alone() -> None:
+    parsed = parse(RECORDS["numbered"].replace("Points: 36", "Points: 36\n   Why: it was late"))
+    assert parsed is not None
+    assert parsed.value[1]["Points"] == "36\nWhy: it was late"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n\n".join(f"class Task{at}:\n    status: str\n    points: int" for at in range(9)),
+        "\n---\n".join(f"kind: Pod\nmetadata:\n  name: p{at}\n  labels:\n    app: web" for at in range(9)),
+        "\n\n".join("## Talk\nAnn: Good morning.\nBob: Good morning.\nAnn: Rain again." for _ in range(9)),
+        "\n\n".join(f"## {at}.0\n\n- **Fix**: a\n- **Add**: b\n- **Fix**: c" for at in range(9)),
+        "\n\n".join(f"{at}. Mix: flour and water\n     Rest: an hour\n   Bake: hot" for at in range(9)),
+        "\n\n".join(f"## Part {at}\nNote: one\nSome words.\nHint: two" for at in range(9)),
+        "\n\n".join(f"column_{at}\n--------\nUnits: cm\nDescription: the length {at}" for at in range(9)),
+    ],
+)
+def test_what_only_looks_like_records_is_not_read_as_sections(text: str) -> None:
+    assert (found := parse(text)) is None or found.format != "sections"
+
+
 @pytest.mark.parametrize(
     "text",
     [
