@@ -41,6 +41,7 @@ EXPAND: Final = "shaping_expand"  # our own tool, which gives back what was left
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
+Lengths: TypeAlias = "tuple[tuple[str, int], ...]"  # the most of each unit: chars, bytes, lines
 Dialect: TypeAlias = Literal["lean", "flat", "sourced", "invariant", "none"]
 
 Reason: TypeAlias = Literal[
@@ -314,8 +315,8 @@ class Shaped(ABC):
         """The shaped data without its envelope."""
         return self.envelope.data
 
-    def within(self, max_tokens: int) -> Shaped:  # noqa: ARG002 (what is not shaped has no budget)
-        """Return this response, cut where its text has more tokens than that."""
+    def within(self, max_tokens: int, max_lengths: Lengths = ()) -> Shaped:  # noqa: ARG002 (what is not shaped has no budget)
+        """Return this response, cut where its text has more tokens than that, or is longer."""
         return self
 
     @property

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from shaping.budget.cut import ErrorRows, Sizes, TreeCutter, Trim, columns, gone
 from shaping.paths import join
-from shaping.response import Json, Listed, Omission, Reason
-from shaping.tokens.sampling import SAMPLED, count_near, rough, upper_bound
+from shaping.response import Json, Lengths, Listed, Omission, Reason
+from shaping.tokens.sampling import LENGTHS, SAMPLED, Count, count_near, is_within, upper_bound
+
+if TYPE_CHECKING:
+    from shaping.settings.plan import Plan
 
 _MAP: Final = 32  # members above which an object's members are told together, as a list's elements are
 
 _CutList: TypeAlias = "tuple[str, int, int]"  # its path, its elements, and how many after the first report errors
 Place: TypeAlias = "tuple[str, str]"  # the exact path, and the same with every element as `[]`
 _GUESS: Final = 4  # bytes a token, for the first try
+_AS_TABLE: Final = 1.1  # bytes of data for a byte of its text, for the same where the text's length is limited
 LOOK: Final = 8  # bytes a token: a text's beginning of that length tells whether the whole is over
 _TRIES: Final = 32  # never reached in practice: every second try halves what is left
 # Of the limit, and of one of many tokens: one more try costs more than it shows.
@@ -31,6 +36,27 @@ class Budget(NamedTuple):
     max_tokens: int | None = None
     max_items: int | None = None
     max_string: int | None = None
+    max_lengths: Lengths = ()  # of the whole text, in units of `LENGTHS`: what a client shows of it
+
+    @classmethod
+    def of(cls, plan: Plan) -> Budget:
+        """Return the budget of a plan."""
+        return cls(plan.max_tokens, plan.max_items, plan.max_string, plan.max_lengths)
+
+    def holds(self, text: str, exact: Count) -> bool:
+        """Whether a text is within the tokens and the lengths."""
+        if any(LENGTHS[unit](text) > most for unit, most in self.max_lengths):
+            return False
+        return self.max_tokens is None or is_within(text, self.max_tokens, exact)
+
+    def cost(self, text: str, exact: Count) -> float:
+        """Return a text's tokens, or as many more as it would have to have to be as near to its limit by length.
+
+        They are as exact as it takes to know whether the text is within the limit.
+        """
+        limit = self.max_tokens or 0
+        by_length = max((LENGTHS[unit](text) / most for unit, most in self.max_lengths), default=0.0) * limit
+        return by_length if by_length > limit else max(by_length, count_near(text, limit, exact))
 
 
 class Fitted(NamedTuple):
@@ -130,7 +156,7 @@ def fit_value(
     value: Any,
     budget: Budget,
     render: Callable[[Fitted], str],
-    exact: Callable[[str], int],
+    exact: Count,
     *,
     size: int | None = None,
 ) -> Fitted:
@@ -146,8 +172,9 @@ def fit_value(
     if budget.max_tokens is None:
         return _fitted(value, trimmed, errors)
     sizes, limit = Sizes(), budget.max_tokens
-    fitting = _Fitting(value, trimmed, TreeCutter(sizes, trim.whole, errors), errors, render, exact, limit)
-    room, most, over = limit * _GUESS, limit * LOOK, None
+    cutter, cost = TreeCutter(sizes, trim.whole, errors), partial(budget.cost, exact=exact)
+    fitting = _Fitting(value, trimmed, cutter, errors, render, cost, limit)
+    room, most, over = _guess_room(value, budget), limit * LOOK, None
     if size is None or trimmed is not value or isinstance(value, str):
         size = sizes.of(trimmed, most)
     if SAMPLED < size <= most:
@@ -157,8 +184,15 @@ def fit_value(
             return whole
         room, over = int(size * _AIM * limit / tokens), (size, tokens)
     elif isinstance(trimmed, str) and len(trimmed) > most:
-        room = int(len(trimmed) * _AIM * limit / rough(trimmed, exact))
+        room = int(len(trimmed) * _AIM * limit / cost(trimmed))
     return search(limit, fitting.attempt, min(room, size), over) or fitting.minimal()
+
+
+def _guess_room(value: Any, budget: Budget) -> int:
+    """Guess how many bytes of a value fill its budget."""
+    bytes_of_value = _AIM if isinstance(value, str) else _AS_TABLE
+    lengths = (int(most * bytes_of_value) for unit, most in budget.max_lengths if unit != "lines")
+    return min(((budget.max_tokens or 0) * _GUESS, *lengths))
 
 
 @dataclass(frozen=True)
@@ -170,7 +204,7 @@ class _Fitting:
     cut: TreeCutter
     errors: ErrorRows
     render: Callable[[Fitted], str]
-    exact: Callable[[str], int]
+    cost: Callable[[str], float]
     limit: int
     seen: list[tuple[Any, float]] = field(default_factory=list)
 
@@ -201,7 +235,7 @@ class _Fitting:
         # search would stop too early.
         if whole and (most := upper_bound(text)) <= self.limit:
             return most
-        return count_near(text, self.limit, self.exact)
+        return self.cost(text)
 
 
 def _fitted(value: Any, kept: Any, errors: ErrorRows) -> Fitted:

@@ -13,6 +13,7 @@ import orjson
 
 from shaping.parsers.json import write_json
 from shaping.settings.files import bundled
+from shaping.tokens.sampling import LENGTHS
 
 Reads: TypeAlias = Literal["structured", "content", "both"]
 
@@ -82,8 +83,7 @@ class KnownClient:
         if not limit:
             return 0.0
         shown = self.shown(result)
-        sizes = {"chars": len(shown), "bytes": len(shown.encode()), "lines": shown.count("\n") + 1}
-        return max((sizes[unit] / most for unit, most in limit.items() if unit in sizes), default=0.0)
+        return max((LENGTHS[unit](shown) / most for unit, most in limit.items() if unit in LENGTHS), default=0.0)
 
     def shown_within_limit(self, result: Mapping[str, Any], limit: Mapping[str, int] | None = None) -> str:
         """Return what this client shows its model of a result, cut as the client cuts it; its own mark is left out."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
-from shaping.budget.fit import LOOK
+from shaping.budget.fit import LOOK, Budget
 from shaping.cleaning import record_in
 from shaping.cleaning.call import limit_value
 from shaping.clients import UNKNOWN_CLIENT, KnownClient
@@ -21,7 +21,7 @@ from shaping.paths.private import base64_text
 from shaping.response import EXPAND, CallContext, Shaped
 from shaping.settings.plan import KEEP_EMPTIES, Channels, Plan
 from shaping.tokens import counter
-from shaping.tokens.sampling import is_within
+from shaping.tokens.sampling import LENGTHS
 from shaping.values import shallow_json
 
 if TYPE_CHECKING:
@@ -423,21 +423,25 @@ def shape_parts(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     # One part alone was cut to the budget already.
     if budget is None or len(shaped) == 1:
         return shaped
-    return _within_together(shaped, budget - len(shaped), counter(context.plan.tokenizer).exact)  # with their line ends
+    return _within_together(shaped, context.plan.but(max_tokens=budget - len(shaped)))  # with their line ends
 
 
-def _within_together(parts: list[Shaped], limit: int, exact: Callable[[str], int]) -> list[Shaped]:
-    """Cut parts to a limit of tokens for all: the smallest stay whole, and the largest are cut to one level."""
+def _within_together(parts: list[Shaped], plan: Plan) -> list[Shaped]:
+    """Cut parts to the budget of all: the smallest stay whole, and the largest are cut to one level."""
+    budget, limit, exact = Budget.of(plan), plan.max_tokens or 0, counter(plan.tokenizer).exact
     sizes = [len(write_json(one.value)) for one in parts]
     # What is far over the limit is not written whole to know it.
-    if sum(sizes) <= limit * LOOK and is_within("\n".join(one.text for one in parts), limit, exact):
+    if sum(sizes) <= limit * LOOK and budget.holds("\n".join(one.text for one in parts), exact):
         return parts
-    fitted, left = list(parts), limit
+    fitted, left, lengths = list(parts), limit, dict(plan.max_lengths)
     for done, index in enumerate(sorted(range(len(parts)), key=sizes.__getitem__)):
-        share = max(1, left // (len(parts) - done))
-        one = fitted[index] = parts[index].within(share)
+        waiting = len(parts) - done
+        share = max(1, left // waiting)
+        one = parts[index].within(share, tuple((unit, max(1, most // waiting)) for unit, most in lengths.items()))
         sent = [one.text, *([write_json(one.value).decode()] if one.call.as_json else [])]
         left -= share if one.truncated else max(map(exact, sent))
+        lengths = {unit: most - max(map(LENGTHS[unit], sent)) for unit, most in lengths.items()}
+        fitted[index] = one
     return fitted
 
 

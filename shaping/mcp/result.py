@@ -52,7 +52,7 @@ from shaping.present.wrap import known_meta
 from shaping.redaction import log_fault
 from shaping.response import EXPAND, Shaped, Warned, grouped, is_never_sent
 from shaping.tokens import count, counter
-from shaping.tokens.sampling import costs_at_most
+from shaping.tokens.sampling import LENGTHS, costs_at_most
 from shaping.values import with_numbers
 
 if TYPE_CHECKING:
@@ -232,15 +232,19 @@ def _within_limit(
     context: ResultContext,
     shape: Callable[[Shaper, Mapping[str, Any], ResultContext], ShapedResult],
 ) -> ShapedResult:
-    """Shape a result, with a smaller budget until its client shows all of it."""
+    """Shape a result within the limit of its client, with a smaller budget until it shows all of it."""
+    limit = context.entry.limit
+    if limit and context.plan.max_tokens is not None:
+        lengths = tuple((unit, most) for unit, most in limit.items() if unit in LENGTHS)
+        context = context._replace(plan=context.plan.but(max_lengths=lengths))
     out = shape(shaper, result, context)
     for _ in range(_TRIES):
-        excess = context.client.excess(out.wire, context.entry.limit)
+        excess = context.client.excess(out.wire, limit)
         if excess <= 1:
             break
         now = int(count(context.client.shown(out.wire)))
         budget = max(_SMALLEST, int(min(now, context.plan.max_tokens or now) / excess * 0.95))
-        context = context._replace(plan=context.plan.but(max_tokens=budget))
+        context = context._replace(plan=context.plan.but(max_tokens=budget, max_lengths=()))
         out = shape(shaper, result, context)
     return out
 

@@ -16,10 +16,10 @@ from shaping.present.notices import Detail, notice
 from shaping.present.original import Original
 from shaping.present.wrap import tag_of, wants_tag, wire_value, wrap, write
 from shaping.redaction import log_fault
-from shaping.response import CallContext, Facts, Listed, Omission, Shaped, Warned, cached_property
+from shaping.response import CallContext, Facts, Lengths, Listed, Omission, Shaped, Warned, cached_property
 from shaping.store.keeper import NOT_KEPT, Originals
 from shaping.tokens import Tokens, counter
-from shaping.tokens.sampling import count_near, is_within
+from shaping.tokens.sampling import is_within
 from shaping.values import reads_once, to_plain
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ def _fits_whole(whole: Presented) -> bool:
     if whole.says_ref:  # to write the line that tells it would keep what it names
         whole, most = replace(whole, facts=replace(whole.facts, expandable=False)), most - _REF_LINE
     exact, renders = counter(plan.tokenizer).exact, (_text, _as_json) if whole.call.as_json else (_text,)
-    return all(count_near(render(whole), most, exact) <= most for render in renders)
+    budget = Budget.of(plan)._replace(max_tokens=most)
+    return all(budget.holds(render(whole), exact) for render in renders)
 
 
 def _no_text(_: Fitted) -> str:
@@ -220,9 +221,9 @@ class Presented(Shaped):
         """Whether a budget cut something, or noise rules took something, which they do only where it pays to say so."""
         return self.truncated or self.cleaned.saved > 0
 
-    def within(self, max_tokens: int) -> Shaped:
-        """Return this response, cut where its text has more tokens than that."""
-        plan = self.plan.but(max_tokens=max_tokens)
+    def within(self, max_tokens: int, max_lengths: Lengths = ()) -> Shaped:
+        """Return this response, cut where its text has more tokens than that, or is longer."""
+        plan = self.plan.but(max_tokens=max_tokens, max_lengths=max_lengths)
         return _with_file(_fit(replace(self, plan=plan, fitted=Fitted(self.cleaned.value))))
 
     def text_before(self) -> str:
@@ -265,9 +266,8 @@ def _fit(whole: Presented) -> Presented:
     """Try cuts until one fits: each is wrapped and written as it would go out, and counted exactly."""
     plan, exact = whole.plan, counter(whole.plan.tokenizer).exact
     response = _cut(whole, _as_json if whole.call.as_json else _text, exact)
-    most = plan.max_tokens if whole.call.as_json else None
     # Where the wire value goes out, its JSON is what is fitted; a log or a terminal may be shown the text.
-    if most is not None and count_near(response.text, most, exact) > most:
+    if whole.call.as_json and not Budget.of(plan).holds(response.text, exact):
         response = _cut(whole, lambda one: max(_as_json(one), _text(one), key=exact), exact)
     return response
 
@@ -333,8 +333,7 @@ def _largest(
         tried.append(replace(whole, fitted=cut))
         return render(tried[-1])
 
-    budget = Budget(plan.max_tokens, plan.max_items, plan.max_string)
-    fitted = fit_value(whole.cleaned.value, budget, text, exact, size=whole.cleaned.size)
+    fitted = fit_value(whole.cleaned.value, Budget.of(plan), text, exact, size=whole.cleaned.size)
     # What was rendered to be counted is not rendered again to go out.
     rendered = (one for one in reversed(tried) if one.fitted.value is fitted.value)
     return next(rendered, None) or replace(whole, fitted=fitted), fitted

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from shaping.parsers import FORMATS
 from shaping.paths import FieldPlan, compile_fields, restoring_plan
 from shaping.paths.rules import renamed_path
-from shaping.response import Dialect, Json, MemberChoice
+from shaping.response import Dialect, Json, Lengths, MemberChoice
 from shaping.values.opening import open_closed, open_value
 
 if TYPE_CHECKING:
@@ -154,6 +154,7 @@ class Plan:
     overflow: Overflow = "ref"
     enabled: bool = True  # whether answers are shaped, or only secrets and private fields taken out of them
     limited_by_call: bool = False  # whether the call itself asks for so many elements or characters
+    max_lengths: Lengths = ()  # what the client shows of a text, in units of `LENGTHS`
     _variants: dict[tuple[Any, ...], Plan] = field(default_factory=dict, init=False, repr=False)
 
     def but(self, **choices: Any) -> Plan:

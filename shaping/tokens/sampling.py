@@ -10,11 +10,12 @@ whole.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from math import hypot, sqrt
 from operator import mul
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 # Tokens of o200k per byte of each class: lower case, upper case, digit, space, punctuation, and the first byte of a
 # character of two, three and four bytes. Fitted by `benchmarks/bench_counting.py --fit` on half of its kinds of text.
@@ -76,6 +77,14 @@ def upper_bound(text: str | bytes) -> int:
     return len(text.encode("utf-8", "surrogatepass"))
 
 
+# What the programs that show a text may limit.
+LENGTHS: Mapping[str, Callable[[str], int]] = {
+    "chars": len,
+    "bytes": upper_bound,
+    "lines": lambda text: text.count("\n") + 1,
+}
+
+
 def _some_of(text: str | bytes) -> str | bytes:
     if len(text) <= _BLOCK * _ESTIMATE_BLOCKS:
         return text
@@ -85,9 +94,9 @@ def _some_of(text: str | bytes) -> str | bytes:
 
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    Count = Callable[[str], int]
+Count: TypeAlias = Callable[[str], int]
 
 # Letters by fixed ranges rather than by property: a code point that one Unicode version calls a letter and another
 # does not would make a cut that is safe for us and not for the tokenizer.

@@ -37,7 +37,7 @@ def render(fitted: Fitted) -> str:
     return orjson.dumps({"data": fitted.value, "truncated": bool(fitted.omissions), "lists": shown}).decode()
 
 
-def fit(value: Any, max_tokens: int | None = None, **limits: int) -> Fitted:
+def fit(value: Any, max_tokens: int | None = None, **limits: Any) -> Fitted:
     return fit_value(value, Budget(max_tokens, **limits), render, COUNTER.exact)
 
 

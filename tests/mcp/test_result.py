@@ -164,6 +164,17 @@ def test_a_result_is_cut_to_what_its_client_shows_and_says_so_first(client: str,
     shaper.close()
 
 
+def test_parts_are_cut_together_to_what_their_client_shows() -> None:
+    lines = "\n".join(f"{number}: {number * 7919} stands in the margin" for number in range(3000))
+    rows = [{"id": number, "note": f"{number * 7919} stands on page {number}"} for number in range(2000)]
+    result = {"content": [text("Two results:"), text({"rows": rows}), text({"lines": lines, "rows": rows[:20]})]}
+    for client in ("claude-code", "codex-mcp-client", "copilot-cli"):
+        shaped = shape_result(Shaper({}), result, tool="rows", client=client, relay=True)
+        assert 0.85 < find_client(client).excess(shaped) <= 1
+        assert shaped["content"][0] == text("Two results:")
+        assert len(shaped["content"]) == 3
+
+
 def test_meta_is_not_sent_to_a_client_whose_model_reads_it(shaper: Shaper) -> None:
     result = {"content": [text(PAGE)], "_meta": {"own": 1}}
     failed = {"content": [text("ENOENT: no such file")], "isError": True}

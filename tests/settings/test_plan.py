@@ -56,6 +56,7 @@ def test_a_plan_without_a_config_is_the_minimal_profile_compiled() -> None:
         "overflow": "ref",
         "enabled": True,
         "limited_by_call": False,
+        "max_lengths": (),
     }
 
 
