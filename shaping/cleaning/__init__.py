@@ -287,8 +287,12 @@ def misspelt(value: Any, plan: Plan) -> list[str]:
 def _may_have_empties(compact_json: bytes | None, flags: Empties) -> bool:
     """Whether a value may have members to drop; its compact JSON tells that most have none, where it is known."""
     if compact_json is None or flags.defaults:
-        return flags.anything
-    return flags.anything and (b"null" in compact_json or b"[]" in compact_json or b"{}" in compact_json)
+        return flags.nulls or flags.empty_arrays or flags.empty_objects or flags.defaults
+    return (
+        (flags.nulls and b"null" in compact_json)
+        or (flags.empty_arrays and b"[]" in compact_json)
+        or (flags.empty_objects and b"{}" in compact_json)
+    )
 
 
 def drop_empties(value: Any, flags: Empties) -> tuple[Any, list[EmptyMember]]:

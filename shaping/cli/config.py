@@ -27,8 +27,11 @@ from shaping.settings.files import (
 )
 from shaping.settings.jsonc import ConfigError, report, short_name
 from shaping.settings.loading import LoadedConfig, load
-from shaping.settings.plan import Surface  # noqa: TC001 (Typer reads the annotations)
-from shaping.settings.resolve import PROTECTIVE_CHOICES, ResolvedChoice, fits, full_name
+from shaping.settings.plan import (
+    Surface,
+    full_name,
+)
+from shaping.settings.resolve import PROTECTIVE_CHOICES, ResolvedChoice, fits
 from shaping.settings.sources import Origin, server_presets
 from shaping.settings.trust import allow as record, forget
 

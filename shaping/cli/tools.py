@@ -17,7 +17,7 @@ from shaping.mcp.sessions import tool_entry
 from shaping.proxy.router import connected
 from shaping.proxy.serving import print_line
 from shaping.response import counted
-from shaping.settings.resolve import full_name
+from shaping.settings.plan import full_name
 from shaping.shaper import Shaper
 from shaping.tokens import exact
 

@@ -19,7 +19,8 @@ from shaping.learning.statistics import ToolStatistics, TrafficStatistics
 from shaping.learning.traffic import ToolCall, Usage
 from shaping.paths import deep_path
 from shaping.settings.files import ledger_path, replace_file
-from shaping.settings.resolve import fits, full_name
+from shaping.settings.plan import full_name
+from shaping.settings.resolve import fits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -19,7 +19,7 @@ import orjson
 from shaping.cleaning import protect
 from shaping.redaction import without_secrets
 from shaping.settings.files import delete_oldest, refuse_links
-from shaping.settings.resolve import full_name
+from shaping.settings.plan import full_name
 from shaping.store.keeper import BackgroundQueue
 from shaping.tokens import count
 

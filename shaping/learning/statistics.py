@@ -16,7 +16,7 @@ import orjson
 from shaping.learning.traffic import Piece, ToolCall, TrafficError, Usage, Used, folder_size, pieces, read_piece
 from shaping.noise.vocabulary import LINK_STARTS
 from shaping.paths import join
-from shaping.settings.resolve import full_name
+from shaping.settings.plan import full_name
 from shaping.tokens import count
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from shaping.learning.record import recordings
 from shaping.mcp.parts import read_result
 from shaping.parsers import parse, parse_within
 from shaping.response import CallContext
-from shaping.settings.resolve import full_name
+from shaping.settings.plan import full_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

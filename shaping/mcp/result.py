@@ -213,7 +213,7 @@ def _about(shaped: Shaped) -> dict[str, Any]:
     if shaped.plan.debug:
         wire = shaped.envelope.render("lean", include=shaped.plan.envelope, debug=True)
         about |= {name: value for name, value in wire.items() if name not in {"data", "error", "omissions"}}
-    if shaped.plan.lists_omissions and (listed := grouped(shaped.omissions)):
+    if shaped.plan.omissions == "list" and (listed := grouped(shaped.omissions)):
         told = ("path", "count", "reason", "tokens")
         about["omissions"] = [_filled({name: getattr(one, name) for name in told}) for one in listed]
         # Data alone has no place for a ref, so here is where a program finds it.

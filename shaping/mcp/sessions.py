@@ -25,7 +25,8 @@ from shaping.mcp.schema import advertised_schema, inside_wrapper, warn_unmatched
 from shaping.paths.spelling import did_you_mean, nearest
 from shaping.redaction import KeyRests
 from shaping.response import EXPAND, Shaped
-from shaping.settings.resolve import fits, full_name, is_pattern, ranked
+from shaping.settings.plan import full_name
+from shaping.settings.resolve import fits, is_pattern, ranked
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence

@@ -33,8 +33,8 @@ from shaping.mcp.sessions import (
     tool_entry,
 )
 from shaping.response import EXPAND, CallContext, Warned
-from shaping.settings.plan import Overrides, Plan
-from shaping.settings.resolve import fits, full_name
+from shaping.settings.plan import Overrides, Plan, full_name
+from shaping.settings.resolve import fits
 from shaping.shaper import Shaper
 from shaping.store.expand import recall
 from shaping.tokens import counter

@@ -78,7 +78,7 @@ def _empties_come_back(original: Original) -> bool:
     cleaned, plan = original.cleaned, original.plan
     if cleaned.without_empties is cleaned.with_empties or cleaned.omissions or plan.empties.asked:
         return False
-    return plan.lists_omissions and plan.dialect != "none" and not original.absent_pays
+    return plan.omissions == "list" and plan.dialect != "none" and not original.absent_pays
 
 
 def _fits_whole(whole: Presented) -> bool:
@@ -136,7 +136,8 @@ class Presented(Shaped):
     @cached_property
     def notice(self) -> str:
         """The line below bare data that says what was left out and how to ask for it."""
-        return notice(self)
+        says_nothing = self.call.page is None and not (self.worth_a_line or self.cleaned.warnings)
+        return "" if says_nothing else notice(self)
 
     @property
     def absent(self) -> Mapping[str, tuple[str, ...]]:
@@ -214,7 +215,7 @@ class Presented(Shaped):
             return False
         if self.worth_a_line:
             return True
-        return self.plan.lists_omissions and self.plan.dialect != "none" and bool(self.omissions)
+        return self.plan.omissions == "list" and self.plan.dialect != "none" and bool(self.omissions)
 
     @property
     def worth_a_line(self) -> bool:

@@ -71,7 +71,7 @@ def omission_members(response: Presented) -> dict[str, Any]:
     """Return the envelope members that tell of omissions: nothing, one short line, or the list with prices."""
     plan = response.plan
     ref = response.ref if response.says_ref else None
-    if plan.lists_omissions:
+    if plan.omissions == "list":
         listed = plan.dialect != "none" and response.omissions
         priced = response.original.priced(response.omissions, with_ref=response.says_ref) if listed else ()
         return {"omissions": priced, "ref": ref} if priced and response.expandable else {"omissions": priced}
@@ -109,8 +109,6 @@ def tool_warnings(response: Presented) -> list[str]:
 
 
 def _omission_notice(response: Presented) -> str:
-    if not (response.worth_a_line or response.cleaned.warnings):
-        return ""
     count, most = counter(response.plan.tokenizer).exact, _most_tokens(response)
     lines = (_notice(response, size) for size in _SIZES)
     # The smallest goes out where even that is longer, as by the names of its lists.
@@ -230,7 +228,7 @@ def _list_shown(one: Listed) -> str:
 def missing(shaped: Shaped) -> str:
     """Describe in one short line what is missing of a response that does not say it itself, nulls and empties last."""
     plan = shaped.plan
-    if plan.lists_omissions and plan.dialect != "none":
+    if plan.omissions == "list" and plan.dialect != "none":
         return ""
     gone = [each for each in shaped.omissions if each.reason in _UNASKED | EMPTY]
     return _line(sorted(gone, key=lambda each: each.reason in EMPTY), plan) if gone else ""

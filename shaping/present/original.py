@@ -212,7 +212,7 @@ class Original:
 
     @property
     def _lists_omissions(self) -> bool:
-        return self.plan.dialect != "none" and self.plan.lists_omissions
+        return self.plan.dialect != "none" and self.plan.omissions == "list"
 
     @cached_property
     def absent_pays(self) -> bool:

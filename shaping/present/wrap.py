@@ -97,7 +97,7 @@ def known_meta(response: Presented) -> dict[str, Any]:
     if wants_tag(plan, call.if_none_match):
         meta |= {"not_modified": True} if response.not_modified else {}
         meta["etag"] = response.etag
-    if call.page is None and (plan.lists_omissions or (plan.omissions != "none" and response.worth_a_line)):
+    if call.page is None and (plan.omissions == "list" or (plan.omissions == "line" and response.worth_a_line)):
         meta.update(omission_members(response))
     if plan.envelope or plan.debug or plan.dialect != "lean":
         meta.update(_particulars(response))
@@ -207,6 +207,7 @@ def _with_absent(response: Presented, text: str, encoding: str, *, only_data: bo
         response.terse
         or response.call.page is not None
         or (encoding == "json" and not only_data)
+        or cleaned.with_empties is cleaned.without_empties
         or not original.has_absent
     ):
         return text

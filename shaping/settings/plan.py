@@ -96,11 +96,6 @@ class Empties:
     default_values: tuple[tuple[str, Json], ...] = ()
     asked: bool = False  # whether a config, and not only its profile, drops them
 
-    @property
-    def anything(self) -> bool:
-        """Whether there is such a value at all."""
-        return self.nulls or self.empty_arrays or self.empty_objects or self.defaults
-
 
 KEEP_EMPTIES = Empties(nulls=False, empty_arrays=False, empty_objects=False, defaults=False)
 
@@ -182,14 +177,14 @@ class Plan:
         return self.but(fields=self.error_fields, noise=(), encoding="json", dialect="none")
 
     @property
-    def lists_omissions(self) -> bool:
-        """Whether an answer lists what was left out; `full` is another word for `list`."""
-        return self.omissions in ("list", "full")
-
-    @property
     def verbatim(self) -> bool:
         """Whether a tool's text is sent unchanged; rules for paths in it make it data."""
         return not self.parse and self.fields is None and not self.redact.paths
+
+
+def full_name(tool: str, server: str) -> str:
+    """Return a tool's name with its server's before it, as `server/tool` rules have it."""
+    return f"{server.replace('/', '_')}/{tool}" if server else tool
 
 
 class PlanRequest(NamedTuple):
@@ -232,6 +227,7 @@ def compile_plan(
         ),
         noise=choices["prune"],  # the config's name for the noise rules
         envelope=_envelope_members(choices),
+        omissions="list" if choices["omissions"] == "full" else choices["omissions"],
         keep_lines=tuple(choices["keep_lines"]),
         drop_lines=tuple(choices["drop_lines"]),
         parse=tuple(choices["parse"]),
@@ -244,7 +240,7 @@ def compile_plan(
 
 _TAKEN_AS_THEY_ARE = (
     "profile", "redact", "max_tokens", "max_items", "max_string", "encoding", "lossless", "dialect", "channels",
-    "typed", "debug", "omissions", "enabled",
+    "typed", "debug", "enabled",
 )  # fmt: skip
 
 

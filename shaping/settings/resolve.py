@@ -34,11 +34,6 @@ if TYPE_CHECKING:
 _WILDCARDS = re.compile(r"\*|\?|\[!?\]?[^\]]*\]")
 
 
-def full_name(tool: str, server: str) -> str:
-    """Return a tool's name with its server's before it, as `server/tool` rules have it."""
-    return f"{server.replace('/', '_')}/{tool}" if server else tool
-
-
 def is_pattern(text: str) -> bool:
     """Return whether a text is a glob pattern."""
     return any(char in text for char in "*?[")
