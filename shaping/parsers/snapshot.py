@@ -6,7 +6,7 @@ Playwright writes elements as `- role "name" [ref=e1]`, Chrome DevTools as `uid=
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from orjson import JSONDecodeError, loads
@@ -14,12 +14,14 @@ from orjson import JSONDecodeError, loads
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_TREE = re.compile(r"^ *+- .*(?:\n *+- .*)*+", re.MULTILINE)
 # An element with its name, its marks and its words, or words alone.
 _LINE = re.compile(
-    r'( *+)- (?:(/?[A-Za-z][\w-]*+)(?: "([^"\\]*+(?:\\.[^"\\]*+)*+)")?((?: \[[^\]]*+\])*+)(?::(?: (.*))?)?$|(.*))',
-    re.DOTALL,
+    r'^( *+)- (?:(/?[A-Za-z][\w-]*+)(?: "([^"\\\n]*+(?:\\.[^"\\\n]*+)*+)")?((?: \[[^\]\n]*+\])*+)'
+    r"(?::(?: (.*))?)?$|(.*))",
+    re.MULTILINE,
 )
-_REF = re.compile(r" \[(?:ref|uid|id)=[^\]]*\]")
+_REF = re.compile(r" (\[(?:ref|uid|id)=[^\]]*\])")
 _POINTER = " [cursor=pointer]"
 _CHROME = re.compile(r'^( *)uid=\S+ (\w+(?= |$))?(?: ?"((?:[^"\\]|\\.)*)")?', re.MULTILINE)
 # Words by themselves, with a role or, since version 1, without.
@@ -41,18 +43,17 @@ _ACTED_ON = _set(
     " menuitemcheckbox menuitemradio treeitem gridcell iframe"
 )
 _CLOSING = (",", ".", ";", ":", ")", "]", "?", "!", "\u2019", "»")
-_DEEPEST = 300  # spaces; no page a person reads is nested deeper
+_DEEPEST = 300  # spaces before a line; no page a person reads is nested deeper
 _ENOUGH = 8  # nodes with an id from which a text is a tree and not a list that mentions one
 
 
 @dataclass(slots=True)
 class _SnapshotNode:
-    indent: int
     role: str
-    name: str = ""
-    marks: str = ""
-    text: str = ""
-    children: list[_SnapshotNode] = field(default_factory=list)
+    name: str
+    marks: str
+    text: str
+    children: list[_SnapshotNode]
 
 
 def is_tree(text: str) -> bool:
@@ -66,21 +67,7 @@ def fold_tree(text: str, *, keep_ids: bool) -> str:
     """Return a tree with its wrappers folded; what is not part of a tree stays as it is."""
     if "uid=" in text and _CHROME.search(text):
         return _folded_chrome(text)
-    out: list[str] = []
-    block: list[str] = []
-    nodes: list[_SnapshotNode] = []
-    for line in [*text.split("\n"), ""]:
-        if (node := _parse(line)) is not None:
-            block.append(line)
-            nodes.append(node)
-            continue
-        if block:
-            is_tree = any("[ref=" in each or "[uid=" in each for each in block)
-            is_tree = is_tree and max(each.indent for each in nodes) <= _DEEPEST
-            out += _folded(nodes, keep_ids=keep_ids) if is_tree else block
-            block, nodes = [], []
-        out.append(line)
-    return "\n".join(out[:-1])
+    return _TREE.sub(lambda found: _folded(found[0], keep_ids=keep_ids), text)
 
 
 def _folded_chrome(text: str) -> str:
@@ -132,31 +119,37 @@ def _without_echoes(lines: list[str]) -> list[str]:
     return kept
 
 
-def _folded(nodes: list[_SnapshotNode], *, keep_ids: bool) -> list[str]:
-    root = _SnapshotNode(-1, "generic")
-    open_nodes = [root]
-    for node in nodes:
-        while open_nodes[-1].indent >= node.indent:
-            open_nodes.pop()
-        open_nodes[-1].children.append(node)
-        open_nodes.append(node)
+def _folded(tree: str, *, keep_ids: bool) -> str:
+    if ("[ref=" not in tree and "[uid=" not in tree) or f"\n{' ' * _DEEPEST}" in tree:
+        return tree
     lines: list[str] = []
-    for run in _runs(root, keep_ids=keep_ids):
+    for run in _runs(_read(tree, keep_ids=keep_ids), keep_ids=keep_ids):
         _emit(run, 0, lines, keep_ids=keep_ids)
-    return lines
+    return "\n".join(lines)
 
 
-def _parse(line: str) -> _SnapshotNode | None:
-    found = _LINE.match(line)
-    words = found[6] if found is not None else None
-    if words and words[0] == "'" and (end := words.rfind("'")) > 0:
-        found = _LINE.match(line.replace(words, words[1:end].replace("''", "'") + words[end + 1 :]))
-    if found is None:
-        return None
-    indent, role, name, marks, text, words = found.groups()
-    if role is None:
-        return _SnapshotNode(len(indent), "text", "", "", words)
-    return _SnapshotNode(len(indent), role, name or "", marks, _unquoted(text) if text else "")
+def _read(tree: str, *, keep_ids: bool) -> list[_SnapshotNode]:
+    """Return the outermost elements of a tree; what stands in a wrapper stands in its place."""
+    nodes: list[_SnapshotNode] = []
+    around = [
+        (-1, nodes, keep_ids)
+    ]  # the elements around a line: their indentation, what is in them, whether by its id
+    for blanks, role, name, marks, text, words in _LINE.findall(tree):
+        if words[:1] == "'" and (end := words.rfind("'")) > 0:
+            whole = words[1:end].replace("''", "'") + words[end + 1 :]
+            _, role, name, marks, text, words = _LINE.findall(f"- {whole}")[0]  # noqa: PLW2901 (the line without quotes)
+        indent = len(blanks)
+        while around[-1][0] >= indent:
+            around.pop()
+        _, siblings, by_id = around[-1]
+        node = _SnapshotNode(role or "text", name, marks, _unquoted(text) if text else words, [])
+        if role in _WRAPPERS and _is_nothing(node, by_id=by_id):
+            siblings += [_SnapshotNode("text", "", "", node.text, [])] if text else []
+            around.append((indent, siblings, by_id))
+        else:
+            siblings.append(node)
+            around.append((indent, node.children, by_id and role != "link"))
+    return nodes
 
 
 def _unquoted(text: str) -> str:
@@ -175,7 +168,7 @@ def _emit(node: _SnapshotNode | str, depth: int, lines: list[str], *, keep_ids: 
     if node.name:
         head += f' "{node.name}"'
     head += _marks(node, keep_ids=keep_ids)
-    runs = _runs(node, keep_ids=keep_ids) if node.children else []
+    runs = _runs(node.children, keep_ids=keep_ids) if node.children else []
     if node.text:
         runs.insert(0, node.text)
     if len(runs) == 1 and isinstance(runs[0], str):
@@ -186,11 +179,11 @@ def _emit(node: _SnapshotNode | str, depth: int, lines: list[str], *, keep_ids: 
         _emit(run, depth + 1, lines, keep_ids=keep_ids)
 
 
-def _runs(node: _SnapshotNode, *, keep_ids: bool) -> list[_SnapshotNode | str]:
-    """Return what stands in a node: pieces of a sentence joined, wrappers opened, everything else as it is."""
+def _runs(nodes: list[_SnapshotNode], *, keep_ids: bool) -> list[_SnapshotNode | str]:
+    """Return what stands in an element: pieces of a sentence joined, everything else as it is."""
     runs: list[_SnapshotNode | str] = []
     sentence: list[str] = []
-    for child in _opened(node, keep_ids=keep_ids):
+    for child in nodes:
         piece = _inline(child, keep_ids=keep_ids)
         if piece is not None:
             if piece:
@@ -205,55 +198,38 @@ def _runs(node: _SnapshotNode, *, keep_ids: bool) -> list[_SnapshotNode | str]:
     return runs
 
 
-def _opened(node: _SnapshotNode, *, keep_ids: bool) -> list[_SnapshotNode]:
-    """Return a node's children, those of wrappers in the place of the wrapper."""
-    out: list[_SnapshotNode] = []
-    for child in node.children:
-        if _is_wrapper(child, keep_ids=keep_ids):
-            out += [
-                *([_SnapshotNode(0, "text", text=child.text)] if child.text else []),
-                *_opened(child, keep_ids=keep_ids),
-            ]
-        else:
-            out.append(child)
-    return out
-
-
-def _is_wrapper(node: _SnapshotNode, *, keep_ids: bool) -> bool:
-    if node.role not in _WRAPPERS or node.name or _POINTER in node.marks or "[active]" in node.marks:
-        return False
-    # Words that stand alone in a wrapper are one piece; only a wrapper of other elements is nothing by itself.
-    return not node.text or not keep_ids
+def _is_nothing(wrapper: _SnapshotNode, *, by_id: bool) -> bool:
+    """Whether a wrapper is nothing by itself; with an id, words that stand alone in it are one piece."""
+    marks = wrapper.marks
+    return not (wrapper.name or _POINTER in marks or "[active]" in marks or (wrapper.text and by_id))
 
 
 def _inline(node: _SnapshotNode, *, keep_ids: bool) -> str | None:
     """Return a node as a piece of a sentence, or None where it is a block."""
     if node.role in _INLINE and not _marks(node, keep_ids=False):
-        inner = _inner(node, keep_ids=keep_ids)
+        said = _joined([node.name, node.text]) if node.name and node.text else node.name or node.text
+        inner = _inner(said, node.children, keep_ids=keep_ids) if node.children else said
         if inner is None:
             return None
         text = f"`{inner}`" if node.role == "code" and inner else inner
         return text + (_ids(node) if keep_ids else "")
-    if node.role == "link":
-        return _link(node)
-    return None
+    return _link(node) if node.role == "link" else None
 
 
 def _link(node: _SnapshotNode) -> str | None:
     address = "".join([child.text for child in node.children if child.role == "/url"])
     inside = [child for child in node.children if child.role != "/url"]
-    shown = _inner(_SnapshotNode(0, "text", text=node.text, children=inside), keep_ids=False)
+    shown = _inner(node.text, inside, keep_ids=False)
     if shown is None or any(child.role in _ACTED_ON for child in inside):
         return None
     said = shown if node.name in ("", shown) else node.name if shown in node.name else f"{node.name}: {shown}"
     return f"[{said}]({address}){_ids(node)}" if address else f"[{said}]{_ids(node)}"
 
 
-def _inner(node: _SnapshotNode, *, keep_ids: bool) -> str | None:
-    if not (node.children or node.name):  # as most are
-        return node.text
-    pieces = [piece for piece in (node.name, node.text) if piece]
-    for child in _opened(node, keep_ids=keep_ids) if node.children else ():
+def _inner(text: str, nodes: list[_SnapshotNode], *, keep_ids: bool) -> str | None:
+    """Return the words of an element and of what stands in it, or None where that is no sentence."""
+    pieces = [text] if text else []
+    for child in nodes:
         piece = _inline(child, keep_ids=keep_ids)
         if piece is None:
             return None
@@ -279,4 +255,4 @@ def _marks(node: _SnapshotNode, *, keep_ids: bool) -> str:
 
 
 def _ids(node: _SnapshotNode) -> str:
-    return "".join(mark.strip() for mark in _REF.findall(node.marks))
+    return "".join(_REF.findall(node.marks))
