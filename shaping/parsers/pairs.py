@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 from shaping.parsers.rows import CODE, number
 from shaping.parsers.yaml import looks_like_yaml
@@ -30,6 +30,7 @@ _BAR = re.compile(r"([\w ?\"().-]{1,60}?)\s*\| ?(.*)")
 _LEAST = 8  # lines of one object
 _BLOCKS = 3  # objects, from which their names repeat
 _DOTTED = 0.6  # of the names have a dot: they are paths
+_OutlineLine: TypeAlias = "tuple[int, str, re.Match[str] | None]"  # its indentation, its words, its name and value
 _MEMBERS, _ALIKE = 3, 0.9  # of objects of one kind: how many members, and which part of them the one with most has
 
 
@@ -161,15 +162,14 @@ def _outline(text: str) -> Any:
     # What looks like YAML and was declined as such has comments, anchors or dates: it stays as it is.
     if _FRAME.search(f"\n{text}") or looks_like_yaml(text) or CODE.search(text):
         return None
-    lines: list[tuple[int, str]] = []
+    lines: list[_OutlineLine] = []
     gap = ""
     for line in text.expandtabs().splitlines():
         if words := line.strip():
-            lines.append((len(line) - len(line.lstrip()), gap + words))
+            lines.append((len(line) - len(line.lstrip()), gap + words, _ENTRY.fullmatch(words)))
         gap = "" if words else "\n"
-    outer = [words for indent, words in lines if indent == lines[0][0]]
-    named = sum(1 for words in outer if _ENTRY.fullmatch(words.strip()))
-    if len(lines) < _LEAST or named < _SURE * len(outer):
+    outer = [entry for indent, _, entry in lines if indent == lines[0][0]]
+    if len(lines) < _LEAST or len(outer) - outer.count(None) < _SURE * len(outer):
         return None
     try:
         value = _members(lines)
@@ -178,30 +178,30 @@ def _outline(text: str) -> Any:
     return value if _repeats(value) else None
 
 
-def _members(lines: list[tuple[int, str]]) -> Any:
+def _members(lines: list[_OutlineLine]) -> Any:
     """Read the lines of one indentation, and those that are indented further, each as part of the one above it."""
     pairs: list[tuple[str, Any]] = []
-    starts = [at for at, (indent, _) in enumerate(lines) if indent <= lines[0][0]]
+    starts = [at for at, line in enumerate(lines) if line[0] <= lines[0][0]]
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         below = lines[start + 1 : end]
-        found = _ENTRY.fullmatch(lines[start][1].strip())
-        if found is None and not (below or pairs):
-            pairs.append(("note", lines[start][1].strip()))
+        _, words, entry = lines[start]
+        if entry is None and not (below or pairs):
+            pairs.append(("note", words.strip()))
             continue
-        if found is None and not below:
+        if entry is None and not below:
             name, value = pairs.pop()
             pairs.append((name, _with_more(value, lines[start : start + 1])))
             continue
-        name, value = (found[1], next(filter(None, found.groups()[1:]), "")) if found else (lines[start][1].strip(), "")
+        name, value = (entry[1], "".join(entry.groups("")[1:])) if entry else (words.strip(), "")
         pairs.append((name, _with_more(number(value), below) if value or not below else _members(below)))
     return _records(pairs)
 
 
-def _with_more(value: Any, lines: list[tuple[int, str]]) -> Any:
+def _with_more(value: Any, lines: list[_OutlineLine]) -> Any:
     """Return a value with the lines that go on with it."""
     if lines and type(value) in {dict, list}:
         raise ValueError("words between names")
-    return "\n".join([str(value), *(line for _, line in lines)]) if lines else value
+    return "\n".join([str(value), *(words for _, words, _ in lines)]) if lines else value
 
 
 def _records(pairs: list[tuple[str, Any]]) -> Any:
