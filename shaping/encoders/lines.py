@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 from shaping.encoders.marks import LEGEND, mark, unmark
@@ -184,7 +185,8 @@ def _groups(lines: Words, chosen: Collection[int] | None = None) -> list[LineGro
     short = [at for at, line in enumerate(lines) if (chosen is None or at in chosen) and len(line) <= _LONGEST]
     groups, others, words = alike(lines, short)
     for rows in others.values():
-        start, end = (_shared(words, rows, from_end=from_end) for from_end in (False, True))
+        start = _shared([words[at][:-1] for at in rows])
+        end = _shared([words[at][:0:-1] for at in rows])
         longer = sorted(at for at in rows if len(words[at]) > start + end)
         if start + end and len(longer) >= LEAST:
             ends = {at: _ends(lines[at], start, end) for at in longer}
@@ -198,11 +200,12 @@ def _ends(line: str, start: int, end: int) -> list[str]:
     return [*first, *rest.rsplit(None, end)]
 
 
-def _shared(words: Mapping[int, list[str]], rows: list[int], *, from_end: bool) -> int:
-    """Return after how many words, from the start or from the end, the lines have no more in common."""
+def _shared(lines: list[list[str]]) -> int:
+    """Return after how many words the lines have no more in common."""
     found = 0
-    for place in range(_ENDS) if len(rows) >= LEAST else ():
-        counts = Counter(words[at][-1 - place if from_end else place] for at in rows if len(words[at]) > place + 1)
-        if 3 * sum(number for number in counts.values() if number >= LEAST) > len(rows):
-            found = place + 1
+    places = zip_longest(*(words[:_ENDS] for words in lines)) if len(lines) >= LEAST else ()
+    for place, column in enumerate(places, 1):
+        counts = Counter(column)
+        if 3 * sum(number for word, number in counts.items() if word and number >= LEAST) > len(lines):
+            found = place
     return found

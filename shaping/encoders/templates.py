@@ -116,7 +116,7 @@ class LineGroup:
     ) -> None:
         self._lines, self._words, self.rows = lines, words, rows
         self._several = several  # the column that may hold several words
-        self._columns = list(zip(*(words[at] for at in rows), strict=True))
+        self._columns = list(zip(*map(words.__getitem__, rows), strict=True))
         same = again = 0
         differing: set[Words] = set()
         for column in self._columns:
@@ -189,6 +189,8 @@ class LineGroup:
 def _around(column: Words) -> tuple[str, str]:
     """Return what all words of a column begin and end with, up to a mark that divides words; names stay whole."""
     first, last = column[0], column[-1]
+    if _DIVIDING.isdisjoint(first):
+        return "", ""
     before = _common(column) if first[0] == last[0] else 0
     turned = [word[: before - 1 if before else None : -1] for word in column] if first[-1] == last[-1] else []
     after = _common(turned) if turned else 0
