@@ -183,31 +183,30 @@ def _reduce_string(text: str, groups: Collection[str], *, arguments: frozenset[s
     if not groups or is_diff(text):
         return reduce_text(text, groups, arguments=arguments)
     found = parse_within(text)
-    if found is not None and is_cheaper(found):
-        return _with_data([found], [True], groups, arguments)
+    if found is not None and (written := _with_data([found], groups, arguments)):
+        return written
     reduced, omissions = reduce_text(text, groups, arguments=arguments)
     tables = parse_tables(reduced) if found is None else []
-    cheaper = list(map(is_cheaper, tables))
-    if not any(cheaper):
+    if not tables or (written := _with_data(tables, groups, arguments)) is None:
         return reduced, omissions
-    written, more = _with_data(tables, cheaper, groups, arguments)
-    return written, [*omissions, *(omission for omission in more if omission not in omissions)]
+    return written[0], [*omissions, *(omission for omission in written[1] if omission not in omissions)]
 
 
 def _with_data(
-    parts: Sequence[Parsed], cheaper: Sequence[bool], groups: Collection[str], arguments: frozenset[str]
-) -> tuple[str, list[Omission]]:
+    parts: Sequence[Parsed], groups: Collection[str], arguments: frozenset[str]
+) -> tuple[str, list[Omission]] | None:
     """Write the data of a text as data is written, where that is cheaper, and the text around it as it is."""
     written: list[str] = []
     counts: dict[Reason, int] = {}
-    for part, is_data in zip(parts, cheaper, strict=True):
-        text = part.text
-        if is_data:
-            value, omissions = reduce(part.value, groups, arguments=arguments)
-            text = encode(value, repeats="repeats" in groups, constants="constants" in groups).text
-            for omission in omissions:
-                counts[omission.reason] = counts.get(omission.reason, 0) + omission.count
-        written += [part.before, text, part.after]
+    for part in parts:
+        value, omissions = reduce(part.value, groups, arguments=arguments)
+        text = encode(value, repeats="repeats" in groups, constants="constants" in groups).text
+        is_data = is_cheaper(part, text)
+        for omission in omissions if is_data else ():
+            counts[omission.reason] = counts.get(omission.reason, 0) + omission.count
+        written += [part.before, text if is_data else part.text, part.after]
+    if written[1::3] == [part.text for part in parts]:
+        return None
     # Only the whole can be asked back: a text has no members to name.
     # Where all of the data is there, only the layout of the text is gone: nothing that anybody has to be told.
     return "".join(written), [Omission("", number, reason) for reason, number in counts.items()]

@@ -139,7 +139,7 @@ def parse_if_cheaper(
         return parsed
     judged = parsed.format in _ROWS and tried is not formats  # by the first rows of a long text
     quiet = quieten(parsed.value) if quieten is not None and parsed.format in _DOCUMENTS else parsed.value
-    return parsed if judged or is_cheaper(replace(parsed, value=quiet), as_lines=as_lines) else None
+    return parsed if judged or _pays(replace(parsed, value=quiet), as_lines=as_lines) else None
 
 
 def _worth_trying(text: str, formats: Collection[str], *, as_lines: bool = True) -> Collection[str] | None:
@@ -151,7 +151,7 @@ def _worth_trying(text: str, formats: Collection[str], *, as_lines: bool = True)
     if first is not None and first.format == "log" and len(text) > _LONGEST_LOG:
         return None
     if first is not None and first.format in _ROWS:
-        return (first.format,) if is_cheaper(first, as_lines=as_lines and len(text) <= _SHORT) else None
+        return (first.format,) if _pays(first, as_lines=as_lines and len(text) <= _SHORT) else None
     by_beginning: tuple[str, ...] = _ROWS
     outlines = [name for name in _OUTLINES if name in formats] if len(text) > _LONG else ()
     if outlines and parse(text[: text.rfind("\n", 0, _LONG)], outlines) is None:
@@ -165,18 +165,24 @@ def head_of(text: str) -> str:
     return text[:end] + text[text.find("\n", len(text) - _HEAD // 2) + 1 :] if end else text
 
 
-def is_cheaper(parsed: Parsed, *, as_lines: bool = True) -> bool:
-    """Whether a text written as the data it holds costs 15% fewer tokens, and not clearly more than as short lines."""
+def _pays(parsed: Parsed, *, as_lines: bool) -> bool:
+    """Whether data, or rows by the first and the last of them, is cheaper than its text."""
     as_lines = as_lines and len(parsed.text) <= _SHORT
     if parsed.format in _ROWS and (head := head_of(parsed.text)) is not parsed.text:
         parsed = parse(head, (parsed.format,)) or parsed
-    written = encode(parsed.value).text
-    guess = cheap(written) / cheap(parsed.text)
+    return is_cheaper(parsed, encode(parsed.value).text, as_lines=as_lines)
+
+
+def is_cheaper(parsed: Parsed, written: str, *, as_lines: bool = True) -> bool:
+    """Whether a text written as the data it holds costs 15% fewer tokens, and not clearly more than as short lines."""
+    text = parsed.text
+    guess = cheap(written) / cheap(text)
     sure = _SURE_OF_OUTLINES if parsed.format in _DOCUMENTS else _SURE
-    if guess > _WORTH - _SURE and (guess > _WORTH + sure or count(written) > _WORTH * count(parsed.text)):
+    if guess > _WORTH - _SURE and (guess > _WORTH + sure or count(written) > _WORTH * count(text)):
         return False
-    short = encode_lines(parsed.text) if as_lines and parsed.format in _ALIKE else parsed.text
-    return short == parsed.text or count(written) <= count(short) / _CLEARLY
+    as_lines = as_lines and parsed.format in _ALIKE and len(text) <= _SHORT
+    short = encode_lines(text) if as_lines else text
+    return short == text or count(written) <= count(short) / _CLEARLY
 
 
 def parse_within(text: str) -> Parsed | None:
