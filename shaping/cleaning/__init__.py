@@ -19,7 +19,7 @@ from shaping.paths.labels import or_unchanged
 from shaping.paths.rules import after, fits_key, rule
 from shaping.paths.selection import misses
 from shaping.paths.strings import PRIVATE_MARK
-from shaping.redaction import KeyRests, log_fault, redact, without_secrets
+from shaping.redaction import SplitKeyRedactor, log_fault, redact, without_secrets
 from shaping.response import NOTHING, CallContext, Json, Omission, StepNotes, Warned, counted
 from shaping.values import open_carefully, plain_json, to_plain
 from shaping.values.opening import OneShotError
@@ -457,7 +457,7 @@ class Pieces:
     """Cleans values that come one after another and may belong together: lines of a stream, what a generator yields."""
 
     def __init__(self) -> None:
-        self._keys = KeyRests()
+        self._keys = SplitKeyRedactor()
         # The last that name a private field, whose value may come later, and what came before this one.
         self._named: list[Any] = []
         self._before: list[Any] = []

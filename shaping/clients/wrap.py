@@ -17,8 +17,8 @@ import orjson
 import tomlkit
 from tomlkit.items import InlineTable, Table
 
+from shaping.proxy import outage
 from shaping.proxy.messages import METHOD_NOT_FOUND
-from shaping.proxy.outage import told
 from shaping.proxy.router import Requester, RequestError, connected
 from shaping.proxy.upstream import ServerUnavailableError, command_server
 from shaping.settings import jsonc
@@ -377,7 +377,7 @@ def why_it_fails(entry: Mapping[str, Any], seconds: float = _START_SECONDS) -> s
     except RequestError as problem:
         return None if problem.error.get("code") == METHOD_NOT_FOUND else str(problem)
     except ServerUnavailableError as problem:
-        return told(problem.detail)
+        return outage.describe(problem.detail)
     except TimeoutError:
         return f"it did not answer in {seconds:.0f} s"
     return None

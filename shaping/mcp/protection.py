@@ -17,7 +17,7 @@ from shaping.mcp.parts import TEXT_MEMBERS, binary_members, is_text, read_data
 from shaping.parsers.json import write_json
 from shaping.paths import FieldPlan, compile_fields
 from shaping.paths.strings import PRIVATE_MARK
-from shaping.redaction import KeyRests, log_fault, redact, without_secrets
+from shaping.redaction import SplitKeyRedactor, log_fault, redact, without_secrets
 from shaping.redaction.credentials import PRIVATE_KEY
 from shaping.redaction.redact import rules_for
 
@@ -117,7 +117,7 @@ def protect_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, 
         return result, []
     hits: list[Warned] = []
     content = result.get("content", [])
-    if plan.redact.values and (clean := _without_key_rests(content, hits)) is not content:
+    if plan.redact.values and (clean := _without_split_keys(content, hits)) is not content:
         result = {**result, "content": clean}
     own = bool(result.keys() - _KNOWN - {"isError"})
     out = dict(_members(result, "result", plan.redact, hits, _KNOWN) if own else result)
@@ -174,7 +174,7 @@ class MessageProtection:
     def __init__(self, shaper: Shaper) -> None:
         self._shaper = shaper
         self._begun: dict[str, list[str]] = {}  # lines of each server's log that the next one may go on with
-        self._keys: defaultdict[str, KeyRests] = defaultdict(KeyRests)  # over the lines of each server's log
+        self._keys: defaultdict[str, SplitKeyRedactor] = defaultdict(SplitKeyRedactor)  # of each server's log
 
     def answer(self, name: str, wire: dict[str, Any], uri: str = "") -> dict[str, Any]:
         """Clean a resource that was read or a prompt, by the rules for its name; `uri` is what was asked for."""
@@ -183,7 +183,7 @@ class MessageProtection:
         if self._shaper.mode != "on":
             return wire
         private = self._private
-        said = _with_blocks(wire, partial(_without_key_rests, hits=[])) if rules.values else wire
+        said = _with_blocks(wire, partial(_without_split_keys, hits=[])) if rules.values else wire
         if private is not None:
             said = _with_blocks(said, lambda blocks: _without_continuations(blocks, private, plan))
 
@@ -247,7 +247,7 @@ class MessageProtection:
             self._begun[server] = lines
         return clean
 
-    def without_key_rest(self, said: ValueT, keys: KeyRests) -> ValueT:
+    def without_key_rest(self, said: ValueT, keys: SplitKeyRedactor) -> ValueT:
         """Take out of a message of a log what belongs to a private key of an earlier one."""
         is_on = self._shaper.mode == "on" and self._shaper.plan("", surface="mcp").redact.values
         return keys.clean(said) if is_on else said
@@ -459,12 +459,12 @@ def _with_text(block: Mapping[str, Any], text: str) -> dict[str, Any]:
     return {**block, "resource": {**resource, "text": text}} if isinstance(resource, dict) else {**block, "text": text}
 
 
-def _without_key_rests(content: Sequence[Any], hits: list[Warned]) -> Sequence[Any]:
+def _without_split_keys(content: Sequence[Any], hits: list[Warned]) -> Sequence[Any]:
     """Take out of blocks what belongs to a private key that begins or ends in another one."""
     if len(content) < 2:  # a key of one block is found where its text is looked at
         return content
     texts = [_text_in(block) for block in content]
-    clean = KeyRests().clean(texts)
+    clean = SplitKeyRedactor().clean(texts)
     if clean is texts:
         return content
     out = list(content)

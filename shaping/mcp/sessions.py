@@ -23,7 +23,7 @@ from shaping.mcp.parts import BOTH, ResultContext, ToolEntry, decide, texts_of
 from shaping.mcp.result import ShapedResult, is_shown_to_model
 from shaping.mcp.schema import advertised_schema, inside_wrapper, warn_unmatched
 from shaping.paths.spelling import did_you_mean, nearest
-from shaping.redaction import KeyRests
+from shaping.redaction import SplitKeyRedactor
 from shaping.response import EXPAND, Shaped
 from shaping.settings.plan import full_name
 from shaping.settings.resolve import fits, is_pattern, ranked
@@ -193,7 +193,7 @@ class Session:
     servers: dict[str, str] = field(default_factory=dict)  # the server of each tool that was listed or called
     expand_recorded: bool = False  # whether the definition of our own tool was handed to the ledger, or waits for that
     definition: MeasuredCall | None = None  # what is entered of it with the session's first call
-    keys: KeyRests = field(default_factory=KeyRests)  # over the messages that a server logs
+    keys: SplitKeyRedactor = field(default_factory=SplitKeyRedactor)  # over the messages that a server logs
 
     @cached_property
     def client(self) -> KnownClient:

@@ -23,7 +23,7 @@ from shaping.ledger.writer import CONTENT_TYPE
 from shaping.proxy.http_limits import SERVER_LIMITS, BearerGuard, HostGuard
 from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error, read, write
 from shaping.proxy.relay import Relay
-from shaping.proxy.serving import ShaperLoader, to_the_end
+from shaping.proxy.serving import ShaperLoader, finish_anyway
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -357,7 +357,7 @@ async def serve_http(
     finally:
         sweeping.cancel()
         loader.begin_to_write()
-        await to_the_end(server.close())
+        await finish_anyway(server.close())
     return 0
 
 

@@ -28,12 +28,12 @@ _CODES = {401: "AUTH_REQUIRED", 403: "PERMISSION_DENIED"}
 _LINE_SHOWN = 200
 
 
-def told(detail: ErrorDetail) -> str:
+def describe(detail: ErrorDetail) -> str:
     """Return the reason in words, and what to do where that is known of this very failure."""
     return f"{detail.message}\n{detail.hint}" if detail.has_own_hint else detail.message
 
 
-def of_start(name: str, child: Child | None, problem: OSError) -> ErrorDetail:
+def start_failure(name: str, child: Child | None, problem: OSError) -> ErrorDetail:
     """Describe a server that could not be started or, where it is no child process, not be reached."""
     begin = f"the server {name!r} could not be started: "
     if child is None:
@@ -48,7 +48,7 @@ def of_start(name: str, child: Child | None, problem: OSError) -> ErrorDetail:
     return _error("UNAVAILABLE", f"{begin}{problem}")
 
 
-def of_end(name: str, child: Child | None, *, answered: bool) -> ErrorDetail:
+def connection_end(name: str, child: Child | None, *, answered: bool) -> ErrorDetail:
     """Describe a connection that has ended; `answered` says whether it ever brought a message."""
     if child is None:
         return _error("UNAVAILABLE", f"the server {name!r} closed the connection", hint=_START_IT)
@@ -61,7 +61,7 @@ def of_end(name: str, child: Child | None, *, answered: bool) -> ErrorDetail:
     return _error("UNAVAILABLE", message, hint=_RUN_IT)
 
 
-def of_silence(name: str, child: Child | None, seconds: float) -> ErrorDetail:
+def timeout(name: str, child: Child | None, seconds: float) -> ErrorDetail:
     """Describe a server that has not answered in the time that it was given."""
     lines = [] if child is None else _last_lines(child)
     printed = ", and printed:" if lines else ""
@@ -74,25 +74,25 @@ def still_starting(name: str) -> ErrorDetail:
     return _error("UNAVAILABLE", f"the server {name!r} is still starting", retry_after=1.0)
 
 
-def of_refusal(name: str, error: Any) -> ErrorDetail:
+def session_refusal(name: str, error: Any) -> ErrorDetail:
     """Describe a server that was started again and refuses the client's introduction."""
     words = error.get("message") if isinstance(error, dict) else error
     message = f"the server {name!r} would not start a session: {words}"
     return _error("UNAVAILABLE", message, hint=_RUN_IT)
 
 
-def of_status(name: str, address: str, status: int) -> ErrorDetail:
+def http_status(name: str, address: str, status: int) -> ErrorDetail:
     """Describe a server that answered a request with an error of HTTP."""
     message = f"the server {_at(name, address)} answered with HTTP status {status}"
     return _error(_CODES.get(status, "UNAVAILABLE"), message, hint=_HINTS.get(status, _START_IT))
 
 
-def of_address(name: str, address: str, words: str) -> ErrorDetail:
+def unreachable(name: str, address: str, words: str) -> ErrorDetail:
     """Describe a server that cannot be reached by HTTP."""
     return _error("UNAVAILABLE", f"the server {_at(name, address)} cannot be reached: {words}", hint=_START_IT)
 
 
-def left_alone(name: str, last: ErrorDetail | None, pause: float) -> ErrorDetail:
+def paused(name: str, last: ErrorDetail | None, pause: float) -> ErrorDetail:
     """Describe a server that has failed too often to be tried again at once."""
     before = last.message if last else f"the server {name!r} has failed"
     hint = last.hint if last and last.has_own_hint else None
@@ -105,11 +105,11 @@ def combined_error(details: Sequence[ErrorDetail]) -> ErrorDetail:
     """Describe several servers of which none can be used."""
     if len(details) == 1:
         return details[0]
-    message = "\n".join(told(detail) for detail in details)
+    message = "\n".join(describe(detail) for detail in details)
     return _error("UNAVAILABLE", f"none of the servers can be used:\n{message}")
 
 
-def of_unreadable(name: str, line: bytes) -> ErrorDetail:
+def invalid_json(name: str, line: bytes) -> ErrorDetail:
     """Describe an answer that is no JSON that can be read."""
     try:
         line.decode()

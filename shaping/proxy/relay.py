@@ -13,6 +13,7 @@ from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from shaping.proxy import outage
 from shaping.proxy.messages import (
     CLIENT_INFO,
     INTERNAL_ERROR,
@@ -27,7 +28,6 @@ from shaping.proxy.messages import (
     without_secrets,
     write,
 )
-from shaping.proxy.outage import told
 from shaping.proxy.upstream import HANDSHAKE, BackgroundTasks, Upstream
 
 if TYPE_CHECKING:
@@ -185,7 +185,8 @@ class Relay:
             await self._send(_our_answer(request, mcp_shaper.error_result(session, asked.name, detail, server=server)))
             return
         # In a task of its own: whoever calls may be cancelled with the connection while shaping still loads.
-        self._running.start(self._send_failure(error(request.id, INTERNAL_ERROR, told(detail), detail.members())))
+        failure = error(request.id, INTERNAL_ERROR, outage.describe(detail), detail.members())
+        self._running.start(self._send_failure(failure))
 
     async def _send_failure(self, failure: Message) -> None:
         # The last lines of the server's log stand in it, without secrets; only a usable config says what is private.

@@ -15,7 +15,7 @@ from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value, mcp_pa
 from shaping.proxy import outage
 from shaping.proxy.messages import PROTOCOL_VERSION, Message, read, write
 from shaping.proxy.upstream import BackgroundTasks, ServerUnavailableError, Upstream
-from shaping.redaction.engine import random
+from shaping.redaction.engine import looks_random
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -61,13 +61,13 @@ class RemoteTransport:
         words = words.replace(self.url, self.address)
         words = words.replace(whole.path, urlsplit(self.address).path) if whole.path else words
         words = words.replace(f"?{whole.query}", "") if whole.query else words
-        return outage.of_address(self.name, self.address, words)
+        return outage.unreachable(self.name, self.address, words)
 
     def refusal(self, response: httpx2.Response) -> ErrorDetail | None:
         """Describe an answer of HTTP that is no answer to a message."""
         if redirected := redirect_note(response):
-            return outage.of_address(self.name, self.address, f"HTTP status {response.status_code}{redirected}")
-        return outage.of_status(self.name, self.address, response.status_code) if response.is_error else None
+            return outage.unreachable(self.name, self.address, f"HTTP status {response.status_code}{redirected}")
+        return outage.http_status(self.name, self.address, response.status_code) if response.is_error else None
 
 
 class StreamableHttp(RemoteTransport):
@@ -295,7 +295,7 @@ def bare_address(url: str) -> str:
 def _is_key(step: str) -> bool:
     """Return whether a path step is a secret that opens a server, as some hosts hand out, not the name of a place."""
     parts = [step] if _UUID.fullmatch(step) else re.split(r"[-_.:]", step)
-    return any(len(part) >= _KEY_LENGTH and random(part) for part in parts)
+    return any(len(part) >= _KEY_LENGTH and looks_random(part) for part in parts)
 
 
 def _events(response: httpx2.Response) -> AsyncIterator[Any]:

@@ -148,7 +148,7 @@ async def _serve_stdio(
         await _serve_until_end(reader, relay)
     finally:
         loader.begin_to_write()
-        await to_the_end(relay.close())
+        await finish_anyway(relay.close())
         writer.close()
     # Why was logged when it happened; a client's log of exits should show it too.
     return 1 if upstream.failure is not None and not upstream.reached else 0
@@ -174,7 +174,7 @@ async def _serve_until_end(reader: PipeReader, relay: Relay) -> None:
         reading.cancel()
 
 
-async def to_the_end(work: Coroutine[Any, Any, None]) -> None:
+async def finish_anyway(work: Coroutine[Any, Any, None]) -> None:
     """Wait for work that must not be left half done, even where a signal cancels us meanwhile."""
     task = asyncio.create_task(work)
     while not task.done():

@@ -188,7 +188,7 @@ class Upstream:
             except Exception as fault:  # noqa: BLE001 (whatever is wrong with one message, the next one is read)
                 logger.error("a message of the server %r was lost: %s", self.name, type(fault).__name__)  # noqa: TRY400 (a fault's text may hold a secret)
         if not messages and (request_id := unreadable_answer_id(line)) in self._unanswered:
-            await self.refused(request_id, outage.of_unreadable(self.name, line))
+            await self.refused(request_id, outage.invalid_json(self.name, line))
         return bool(messages)
 
     def _with_own_id(self, message: Message) -> Message:
@@ -215,7 +215,7 @@ class Upstream:
     async def lost(self, transport: UpstreamTransport) -> None:
         """Handle the end of the connection."""
         if transport is self._transport and not self._closed:
-            await self._fail(outage.of_end(self.name, _child(transport), answered=self._answered))
+            await self._fail(outage.connection_end(self.name, _child(transport), answered=self._answered))
 
     def expired(self, transport: UpstreamTransport, message: Message) -> None:
         """Send a message again over a new connection: the server has forgotten the session of this one."""
@@ -292,14 +292,14 @@ class Upstream:
     async def _open(self) -> None:
         pause = self._backoff.pause()
         if pause > 0:
-            raise ServerUnavailableError(outage.left_alone(self.name, self.failure, pause))
+            raise ServerUnavailableError(outage.paused(self.name, self.failure, pause))
         self._answered = False
         transport = self._connect()
         try:
             await transport.open(self)
         except (ServerUnavailableError, OSError) as problem:
             if isinstance(problem, OSError):
-                detail = outage.of_start(self.name, _child(transport), problem)
+                detail = outage.start_failure(self.name, _child(transport), problem)
             else:
                 detail = problem.detail
             self._backoff.count()
@@ -316,14 +316,14 @@ class Upstream:
             async with asyncio.timeout(self.start_seconds):  # it may have said something, and not answer this
                 answer = await self._greeting
         except TimeoutError:
-            detail = outage.of_silence(self.name, _child(transport), self.start_seconds)
+            detail = outage.timeout(self.name, _child(transport), self.start_seconds)
             await self._fail(detail)
             raise ServerUnavailableError(detail) from None
         finally:
             self._greeting = None
             self._unanswered.pop(_greeting_id(initialize), None)
         if "error" in answer.data:
-            detail = outage.of_refusal(self.name, answer.data["error"])
+            detail = outage.session_refusal(self.name, answer.data["error"])
             await self._fail(detail)
             raise ServerUnavailableError(detail)
         if self._initialized is not None and transport is not None:
@@ -332,7 +332,7 @@ class Upstream:
     async def _give_up(self) -> None:
         """End a server that has not answered anything in the time that it was given."""
         if self._transport is not None:
-            await self._fail(outage.of_silence(self.name, _child(self._transport), self.start_seconds))
+            await self._fail(outage.timeout(self.name, _child(self._transport), self.start_seconds))
 
     async def _fail(self, detail: ErrorDetail) -> None:
         """Close the connection, and fail every request that waits for it."""
@@ -349,7 +349,7 @@ class Upstream:
     def _note(self, detail: ErrorDetail) -> None:
         """Remember why the server cannot be used, and log it unless it is what was logged last."""
         self.failure = detail
-        line = outage.told(detail).replace(":\n  ", ": ").replace("\n  ", " | ").replace("\n", ". ")
+        line = outage.describe(detail).replace(":\n  ", ": ").replace("\n  ", " | ").replace("\n", ". ")
         if line != self._logged:
             self._logged = line
             self._receiver.warn(line)

@@ -2,7 +2,7 @@
 
 `redact` and `redact_json` return what a tool said without its secrets; `without_secrets` does so for whatever else
 leaves (names, descriptions, instructions, prompts, requests, log lines); `redact_stream` for a text in parts, and
-`KeyRests` for values that come one after another; `log_fault` logs a fault without what its message may quote.
+`SplitKeyRedactor` for values that come one after another; `log_fault` logs a fault without what its message may quote.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator
 from traceback import format_tb
 from typing import Final
 
-from shaping.redaction.credentials import open_from
-from shaping.redaction.redact import Hit, KeyRests, redact, redact_json, without_secrets
+from shaping.redaction.credentials import unfinished_key_start
+from shaping.redaction.redact import Hit, SplitKeyRedactor, redact, redact_json, without_secrets
 from shaping.redaction.text import assigned, secrets
 
 __all__ = [
     "Hit",
-    "KeyRests",
+    "SplitKeyRedactor",
     "StreamRedactor",
     "log_fault",
     "redact",
@@ -60,7 +60,7 @@ class StreamRedactor:
 
     def _upto(self, limit: int) -> str:
         spans = [*secrets(self._text), *(assigned(self._text) if self._names else ())]
-        begin = open_from(self._text)
+        begin = unfinished_key_start(self._text)
         cut = limit if begin is None else min(limit, begin)
         cut = _after_line(self._text, cut)
         for span in sorted(spans, reverse=True):

@@ -18,7 +18,14 @@ from typing import Any, Final
 import orjson
 
 from shaping.redaction import engine
-from shaping.redaction.engine import Rule, Ruleset, generated, mixed, password, random
+from shaping.redaction.engine import (
+    Rule,
+    Ruleset,
+    looks_generated,
+    looks_like_base64,
+    looks_like_password,
+    looks_random,
+)
 from shaping.redaction.names import NAME_ENDS, VALUE_OF_NAME, named_secrets
 
 # In the query of an address. A link is for opening, so only what is a credential by any reading is taken, by the
@@ -59,35 +66,35 @@ BARE: Final = Rule(
     "url-token",
     # Longer than the tokens of badges, which are there for all to see.
     rf"(?<!delta){_START}{_written('token')}(?P<secret>[A-Za-z0-9._~+/%=-]{{16,}})",
-    check=random,
+    check=looks_random,
     hint=_HINT,
     seed=rf"{_START}{_written('token')}[A-Za-z0-9._~+/%=-]{{16}}",
 )
 QUERIES: Final = (
-    Rule("url-token", f"{_START}{_written(_NAMES)}{_VALUE}", check=random, hint=_HINT),
+    Rule("url-token", f"{_START}{_written(_NAMES)}{_VALUE}", check=looks_random, hint=_HINT),
     BARE,
     # A key or a code with no other name may also sort, select or page; a long generated one is a credential.
     Rule(
         "url-token",
         f"{_START}{_written('key code')}(?P<secret>[A-Za-z0-9._~+/%=-]{{20,}})",
-        check=generated,
+        check=looks_generated,
         hint=_HINT,
     ),
     Rule(
         "signed-url",
         r"[?&;](?i:x-(?:amz|goog|oss)-(?:signature|security-token|credential))=(?P<secret>[A-Za-z0-9/+=%._-]{16,})",
-        check=random,
+        check=looks_random,
     ),
     Rule(
         "url-password",
         rf"{_START}{_written('password passwd passphrase')}(?P<secret>[^ \t\r\n&#\"'<>;,\\)\]}}`]{{6,256}})",
-        check=password,
+        check=looks_like_password,
         hint=_HINT,
     ),
 )
 
 
-def pages(name: str) -> bool:
+def names_next_page(name: str) -> bool:
     """Return whether a field is named for what comes next, so that a token in its link is a place and no credential."""
     return bool(_PAGING.search(name))
 
@@ -133,7 +140,7 @@ def private_keys(text: str) -> Iterator[tuple[int, int]]:
         last = limit if border is None else border.end()
 
 
-def open_from(text: str) -> int | None:
+def unfinished_key_start(text: str) -> int | None:
     """Return where a private key begins that has not ended, so that what follows the text may be the rest of it."""
     if not may_hold_key(text):
         return None
@@ -236,12 +243,12 @@ def _body(text: str, start: int, limit: int) -> int:
 
 def _is_material(run: str) -> bool:
     """Return whether a run of base64 characters is of a key, and not a long name in code."""
-    return len(run) >= _LONG_LINE or mixed(run)
+    return len(run) >= _LONG_LINE or looks_like_base64(run)
 
 
 def _is_line(run: str) -> bool:
     """Return whether a run of base64 characters is a line of a key, whatever stands around it."""
-    return len(run) >= _LONG_LINE and mixed(run)
+    return len(run) >= _LONG_LINE and looks_like_base64(run)
 
 
 def _is_rest(line: str) -> bool:

@@ -27,53 +27,53 @@ _NO_WORD: Final = re.compile(r"[^aeiouyAEIOUY]{4}|^[^aeiouyAEIOUY]+$")
 _WORDS_SHARE: Final = 0.5  # of its characters in words: more make an identifier, not a generated value
 
 
-def concrete(text: str) -> bool:
+def _is_no_template(text: str) -> bool:
     """Return whether the text is a value and not a placeholder of a template or an earlier mark."""
     return not _PLACEHOLDER.match(text)
 
 
-def chosen(text: str) -> bool:
+def is_no_placeholder(text: str) -> bool:
     """Return whether the text is a value and not a placeholder, nor the word for what should stand there."""
-    return concrete(text) and not _ABOUT.fullmatch(text)
+    return _is_no_template(text) and not _ABOUT.fullmatch(text)
 
 
-def genuine(text: str) -> bool:
+def is_no_filler(text: str) -> bool:
     """Return whether the text is not a placeholder, at its beginning or after a prefix."""
-    return concrete(text) and len(set(text)) >= _FEW_KINDS and not _FILLED.search(text)
+    return _is_no_template(text) and len(set(text)) >= _FEW_KINDS and not _FILLED.search(text)
 
 
-def random(text: str) -> bool:
+def looks_random(text: str) -> bool:
     """Return whether the text mixes characters as generated credentials do and words do not."""
-    if not genuine(text) or len(set(text)) < _ENOUGH_KINDS:
+    if not is_no_filler(text) or len(set(text)) < _ENOUGH_KINDS:
         return False
     digits = any(char.isdigit() for char in text)
     letters = any(char.isalpha() for char in text)
     return (digits and letters) or (not text.islower() and not text.isupper() and not text.istitle() and letters)
 
 
-def generated(text: str) -> bool:
+def looks_generated(text: str) -> bool:
     """Return whether the text has digits and letters and is not put together of words, as names in code are."""
-    if not random(text) or text.isdigit() or not any(map(str.isdigit, text)) or "://" in text:
+    if not looks_random(text) or text.isdigit() or not any(map(str.isdigit, text)) or "://" in text:
         return False
     words = (word[0] for word in _WORD.finditer(text))
     return sum(len(word) for word in words if not _NO_WORD.search(word)) <= _WORDS_SHARE * len(text)
 
 
-def mixed(text: str) -> bool:
+def looks_like_base64(text: str) -> bool:
     """Return whether the text has digits, capitals and small letters, as base64 of random bytes does."""
-    return random(text) and all(any(map(kind, text)) for kind in (str.isdigit, str.isupper, str.islower))
+    return looks_random(text) and all(any(map(kind, text)) for kind in (str.isdigit, str.isupper, str.islower))
 
 
-def password(text: str) -> bool:
+def looks_like_password(text: str) -> bool:
     """Return whether the text is a password and not a word about one, as `required` or `YOUR_PASSWORD` are."""
-    if not concrete(text) or _ABOUT.fullmatch(text):
+    if not is_no_placeholder(text):
         return False
     return (
         not text.isalpha() or not (text.islower() or text.isupper() or text.istitle()) or len(text) >= _ENOUGH_LETTERS
     )
 
 
-def jwt(text: str) -> bool:
+def is_jwt(text: str) -> bool:
     """Return whether the first of the dotted parts is a JSON header that names an algorithm."""
     try:
         header = orjson.loads(unbase64(text.split(".", 1)[0]))
@@ -82,7 +82,7 @@ def jwt(text: str) -> bool:
     return isinstance(header, dict) and isinstance(header.get("alg"), str)
 
 
-def user_and_password(text: str) -> bool:
+def is_basic_auth(text: str) -> bool:
     """Return whether the text is the base64 of `user:password`, as in a Basic header."""
     try:
         said = unbase64(text).decode()
@@ -91,7 +91,7 @@ def user_and_password(text: str) -> bool:
     return ":" in said and said.isprintable()
 
 
-def snowflake(text: str) -> bool:
+def is_discord_id(text: str) -> bool:
     """Return whether the first of the dotted parts is the base64 of a decimal number, as in a Discord token."""
     return unbase64(text.split(".", 1)[0]).isdigit()
 
@@ -146,7 +146,7 @@ class Rule:
             group = "secret" if "secret" in match.re.groupindex and match["secret"] is not None else 0
             if alone and match.start() and _BEFORE.match(text, match.start() - 1):
                 continue
-            if (self.check or genuine)(match[group]):
+            if (self.check or is_no_filler)(match[group]):
                 yield Span(match.start(group), match.end(group), self.name)
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final, TypeAlias
 
 from shaping.paths.spelling import plain_text
-from shaping.redaction.engine import generated
+from shaping.redaction.engine import looks_generated
 
 _WORDS: Final = re.compile(r"[A-Z]{2,}(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
@@ -68,7 +68,7 @@ def named_secrets(text: str) -> Iterator[tuple[int, int]]:
     """Yield values that are generated and assigned to a name of a secret: nobody needs telling that they are one."""
     for match in _LONG_VALUE.finditer(text):
         name, value = match["name"], match["value"]
-        if (sensitive(name) or _ENVIRONMENT_KEY.fullmatch(name)) and generated(value) and not _CODE.match(value):
+        if (sensitive(name) or _ENVIRONMENT_KEY.fullmatch(name)) and looks_generated(value) and not _CODE.match(value):
             yield match.start("value"), match.end("value")
 
 

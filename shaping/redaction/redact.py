@@ -308,7 +308,7 @@ class _Walk:
         self.hits.append((rule, trail))
 
 
-class KeyRests:
+class SplitKeyRedactor:
     """Takes values that come one after another, and replaces what goes on with a private key of an earlier one."""
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ from shaping.paths.spelling import (
     unescaped,
     without_controls,
 )
-from shaping.redaction.credentials import BARE, CREDENTIALS, GENERIC, pages
+from shaping.redaction.credentials import BARE, CREDENTIALS, GENERIC, names_next_page
 from shaping.redaction.engine import SHORT, Rule, Ruleset, Span, Test, encodable, has_one, mark, unbase64
 from shaping.redaction.names import Named, assignments, sensitive
 
@@ -105,7 +105,7 @@ def _ways(text: str) -> tuple[bool, ...]:
     return (False, True) if "%" in text and "+" in text else (False,)
 
 
-def hides(text: str) -> bool:
+def has_invisible(text: str) -> bool:
     """Return whether a text has characters that show nothing, or a blank of another kind."""
     seen = encodable(text)
     rest = seen.encode().translate(None, _SHOWN)  # what shows in ASCII is taken away at the speed of memory
@@ -126,7 +126,7 @@ def is_mark(text: str) -> bool:
 
 def may_be_decoded(text: str) -> bool:
     """Return whether a text has anything that somebody who decodes it reads otherwise."""
-    return is_escaped(text) or MARKED in text or hides(text)
+    return is_escaped(text) or MARKED in text or has_invisible(text)
 
 
 def _breaks(text: str) -> bool:
@@ -136,7 +136,7 @@ def _breaks(text: str) -> bool:
 def _decode(text: str, *, form: bool = False) -> View:
     view = View(text, [], [])
     for _ in range(_MOST_ESCAPES):
-        escape = ESCAPE if hides(view.text) else SHOWN_ESCAPE if is_escaped(view.text) else None
+        escape = ESCAPE if has_invisible(view.text) else SHOWN_ESCAPE if is_escaped(view.text) else None
         if escape is None:
             break
         # A form writes a blank as a plus sign, and a plus sign as an escape.
@@ -187,10 +187,10 @@ def _decode_once(text: str, escape: re.Pattern[str]) -> View:
 
 
 def candidates(text: str) -> tuple[Ruleset, bool]:
-    """Return the rules that may find something in a text or any part of it, mostly none, and whether it `hides`."""
+    """Return the rules that may find something in a text or any part of it, mostly none, and `has_invisible` of it."""
     plain = _without_backslashes(text)
     found = _matching(plain)
-    hidden = hides(plain)
+    hidden = has_invisible(plain)
     if _breaks(plain):
         found += _matching(_BREAK.sub("", plain))
     if hidden and has_controls(plain):
@@ -245,7 +245,7 @@ def _escaped_parts(text: str, *, hidden: bool) -> list[str]:
     start = end = 0
     spans = [match.span() for escape in _ESCAPES for match in escape.finditer(text)]
     for block in range(0, len(text), _BLOCK) if hidden else ():
-        if hides(text[block : block + _BLOCK]):
+        if has_invisible(text[block : block + _BLOCK]):
             spans += [match.span() for match in _HIDDEN.finditer(text, block, block + _BLOCK)]
     for first, last in sorted(spans):
         if first > end:
@@ -266,7 +266,7 @@ def secrets(text: str, rules: Ruleset = CREDENTIALS, context: str = "", rest: in
     found = [Span(0, rest, "private-key")] if rest else []
     for view in views(text):
         # In an address that stands encoded in a link, a token is no page of that link.
-        spare = BARE if not view.decoded and context and BARE in rules.rules and pages(context) else None
+        spare = BARE if not view.decoded and context and BARE in rules.rules and names_next_page(context) else None
         spans = (*_plain(view.text, rules, context, spare), *_base64(view.text, rules))
         found += [Span(view.original(span.start), view.original(span.end), span.rule) for span in spans]
     # What has a rule of its own is reported by it, in whatever form it was read.

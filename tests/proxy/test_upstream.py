@@ -289,7 +289,7 @@ def test_a_backoff_grows_and_ends_with_the_first_answer() -> None:
 
 def test_other_ends_are_told_as_they_are() -> None:
     child = Child(["x"], name="n", log=lambda *_: None)
-    assert outage.of_end("n", child, answered=True).message == "the server 'n' closed its output"
-    assert outage.of_end("n", None, answered=True).message == "the server 'n' closed the connection"
+    assert outage.connection_end("n", child, answered=True).message == "the server 'n' closed its output"
+    assert outage.connection_end("n", None, answered=True).message == "the server 'n' closed the connection"
     problem = OSError(7, "too long")
-    assert outage.of_start("n", child, problem).message.endswith("could not be started: [Errno 7] too long")
+    assert outage.start_failure("n", child, problem).message.endswith("could not be started: [Errno 7] too long")
