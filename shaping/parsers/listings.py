@@ -122,7 +122,8 @@ def _with_context(lines: list[str]) -> list[dict[str, Any]] | None:
 
 _SECTION = re.compile(r"^#{2,4} (?:\d+\. )?", re.MULTILINE)
 _RULE = re.compile(r"^[ \t]*([-=*_])\1{2,}[ \t]*$", re.MULTILINE)
-_UNDERLINED = re.compile(r"(?:\A|\n\n)[^:\n]+\n[-=]{3,}\n")  # a heading of its own, or the end of the record above
+# A rule below a heading of its own, or between documents of YAML.
+_NO_END = re.compile(r"(?:\A|\n\n)[^:\n]+\n[-=]{3,}\n|^\w+:$", re.MULTILINE)
 _PARAGRAPH = re.compile(r"^(?=\S)(?<=\n\n)", re.MULTILINE)
 # What a record begins with, or what stands before it.
 _BEGINNINGS = (_SECTION, re.compile(r"^\d{1,3}[.)] ", re.MULTILINE), _RULE, _PARAGRAPH)
@@ -163,7 +164,7 @@ def _find_records(text: str) -> tuple[list[dict[str, Any]], int, int]:
 
 
 def _first_run(text: str, beginning: re.Pattern[str], names: set[str]) -> tuple[list[dict[str, Any]], int, int] | None:
-    if beginning is _RULE and _UNDERLINED.search(text):
+    if beginning is _RULE and _NO_END.search(text):
         return None
     starts = [found.start() for found in beginning.finditer(text)]
     run: list[tuple[int, int]] = []

@@ -243,6 +243,7 @@ def test_a_record_keeps_what_is_said_of_it_alone() -> None:
     [
         "\n\n".join(f"class Task{at}:\n    status: str\n    points: int" for at in range(9)),
         "\n---\n".join(f"kind: Pod\nmetadata:\n  name: p{at}\n  labels:\n    app: web" for at in range(9)),
+        "\n---\n".join(f"apiVersion: v1 # old\nkind: Pod\nspec:\n- port: {at}\n  name: p{at}" for at in range(9)),
         "\n\n".join("## Talk\nAnn: Good morning.\nBob: Good morning.\nAnn: Rain again." for _ in range(9)),
         "\n\n".join(f"## {at}.0\n\n- **Fix**: a\n- **Add**: b\n- **Fix**: c" for at in range(9)),
         "\n\n".join(f"{at}. Mix: flour and water\n     Rest: an hour\n   Bake: hot" for at in range(9)),
