@@ -40,7 +40,7 @@ from shaping.encoders import encode
 from shaping.mcp.parts import read_result
 from shaping.parsers import parse
 from shaping.present.original import members_missing
-from shaping.present.wrap import wrap, write
+from shaping.present.render import wrap, write
 from shaping.tokens.counters import BpeCounter
 
 if TYPE_CHECKING:

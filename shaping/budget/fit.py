@@ -70,7 +70,7 @@ class Fitted(NamedTuple):
 
 
 @dataclass
-class Lack:
+class CutParts:
     """What was found missing so far; equal things in many elements of a list are one."""
 
     errors: ErrorRows = field(default_factory=ErrorRows)
@@ -89,14 +89,14 @@ class Lack:
         return tuple(_listed(general, shown, first, places) for (general, shown, first), places in self.lists.items())
 
 
-def lacks(before: Any, after: Any, errors: ErrorRows) -> Lack:
+def find_cuts(before: Any, after: Any, errors: ErrorRows) -> CutParts:
     """Compare a value with what is left of it; parts that are the same objects are not looked at."""
-    found = Lack(errors)
+    found = CutParts(errors)
     _compare(before, after, ("", ""), found)
     return found
 
 
-def _compare(before: Any, after: Any, place: Place, found: Lack) -> None:
+def _compare(before: Any, after: Any, place: Place, found: CutParts) -> None:
     if before is after:
         return
     if isinstance(before, list):
@@ -118,7 +118,7 @@ def _compare(before: Any, after: Any, place: Place, found: Lack) -> None:
         found.first_text = found.first_text or (place[0], head)
 
 
-def _compare_members(before: dict[str, Any], after: dict[str, Any], place: Place, found: Lack) -> None:
+def _compare_members(before: dict[str, Any], after: dict[str, Any], place: Place, found: CutParts) -> None:
     together = before if len(before) > _MAP else columns(before)
     general = f"{place[1]}.*".removeprefix(".")
     for key, old in before.items():
@@ -239,8 +239,8 @@ class _Fitting:
 
 
 def _fitted(value: Any, kept: Any, errors: ErrorRows) -> Fitted:
-    lack = lacks(value, kept, errors)
-    return Fitted(kept, lack.omissions(), lack.listed(), lack.first or lack.first_text)
+    cuts = find_cuts(value, kept, errors)
+    return Fitted(kept, cuts.omissions(), cuts.listed(), cuts.first or cuts.first_text)
 
 
 def search(

@@ -134,7 +134,7 @@ def in_dialect(envelope: Envelope[Any], plan: Plan, code: int) -> CommandRespons
     return CommandResponse(lambda: envelope, code, f"{wire}\n")
 
 
-def of_command(shaped: Shaped, source: Envelope[Any]) -> Envelope[Any]:
+def printed_envelope(shaped: Shaped, source: Envelope[Any]) -> Envelope[Any]:
     """Return the command's own envelope even where shaping is off or failed, with how the command ended."""
     envelope = shaped.envelope
     if envelope.meta.source == "command":

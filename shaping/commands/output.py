@@ -425,7 +425,7 @@ class OutputCutter:
         if room is None:
             out, err = self._out.to(None), self._err.to(None)
             return CutOutputs(replace(out, text=self._short()) if self._short and out.whole else out, err)
-        err = self._err.to(err_share(room, failed=self._failed))
+        err = self._err.to(stderr_share(room, failed=self._failed))
         out = self._out.to(room - err.tokens)
         return CutOutputs(out, err if err.whole else self._err.to(room - out.tokens))
 
@@ -437,7 +437,7 @@ class OutputCutter:
         return CutOutputs(_unless(out, one, self._out), _unless(err, one, self._err))
 
 
-def err_share(room: int, *, failed: bool) -> int:
+def stderr_share(room: int, *, failed: bool) -> int:
     """Return the share of standard error: half after a failure, else a quarter."""
     return room // (2 if failed else 4)
 

@@ -35,7 +35,7 @@ logger = logging.getLogger("shaping")
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RunResult:
     """What a run came to: its exit code, what would have been printed without shaping, and what was printed."""
 
     exit_code: int
@@ -79,17 +79,17 @@ def run_program(
     return ran.exit_code
 
 
-def _print(response: CommandResponse, plan: Plan) -> Ran:
+def _print(response: CommandResponse, plan: Plan) -> RunResult:
     sys.stdout.write(response.stdout)
     sys.stdout.flush()
     sys.stderr.write(response.stderr)
     printed = response.printed
     # Where an envelope was asked for, what it adds to a short output is no cost of shaping.
     before = response.raw + response.failure if plan.dialect == "none" else max(response.raw, printed, key=len)
-    return Ran(response.exit_code, before, printed, response.shaped)
+    return RunResult(response.exit_code, before, printed, response.shaped)
 
 
-def _untouched(source: LazyShaper, plan: Plan, invocation: Invocation, *, observe: bool) -> Ran:
+def _untouched(source: LazyShaper, plan: Plan, invocation: Invocation, *, observe: bool) -> RunResult:
     """Pass a command's output on untouched, and log, to observe it, what shaping would have made of it."""
     compared = observe and logger.isEnabledFor(logging.INFO)
     response = _copied(source, plan, invocation, (sys.stdout.buffer, sys.stderr.buffer), shaped=compared)
@@ -97,16 +97,16 @@ def _untouched(source: LazyShaper, plan: Plan, invocation: Invocation, *, observ
         count = counter(plan.tokenizer).count
         logger.info("%s: %d tokens, %d if shaped", plan.tool, count(response.raw), count(response.printed))
     entered = response.raw if observe else ""
-    return Ran(response.exit_code, entered, entered)
+    return RunResult(response.exit_code, entered, entered)
 
 
-def _pass_on(source: LazyShaper, plan: Plan, invocation: Invocation) -> Ran:
+def _pass_on(source: LazyShaper, plan: Plan, invocation: Invocation) -> RunResult:
     """Pass a command's output on as it comes, without secrets, for a config that leaves it alone."""
     out, err = (RedactedCopy(stream.buffer, plan.redact) for stream in (sys.stdout, sys.stderr))
     response = _copied(source, plan, invocation, (out, err))
     out.finish()
     err.finish()
-    return Ran(response.exit_code, response.raw, response.raw)
+    return RunResult(response.exit_code, response.raw, response.raw)
 
 
 def _copied(
@@ -141,7 +141,7 @@ def begin_counting(ledger: Path) -> int | None:
     return None
 
 
-def close_and_record(source: LazyShaper, plan: Plan, ran: Ran) -> None:
+def close_and_record(source: LazyShaper, plan: Plan, ran: RunResult) -> None:
     """Close the store, and enter what would have been printed, and what was printed in its place, into the ledger.
 
     A process of its own counts the tokens, where it can: nobody waits for a vocabulary to be loaded.
@@ -173,7 +173,7 @@ def close_and_record(source: LazyShaper, plan: Plan, ran: Ran) -> None:
 _LEDGER_SECONDS: Final = 5.0  # the most that it waits for tokens to be counted; 0.1 on an idle machine
 
 
-def _enter(source: LazyShaper, plan: Plan, ran: Ran, *, now: float) -> None:
+def _enter(source: LazyShaper, plan: Plan, ran: RunResult, *, now: float) -> None:
     """Count what would have been printed and what was printed in its place, and write both to the ledger."""
     from shaping.ledger import MeasuredCall, open_ledger, texts  # noqa: PLC0415 (loaded after the output went out: costs 30 ms)
 

@@ -10,7 +10,7 @@ import orjson
 
 from shaping.budget.lines import Cutter, CutText, NumberedLines
 from shaping.cleaning import replaced, unmatched
-from shaping.commands.ending import Ending, in_dialect, not_started_response, of_command
+from shaping.commands.ending import Ending, in_dialect, not_started_response, printed_envelope
 from shaping.commands.output import (
     LEFT_OPEN,
     CleanedOutput,
@@ -19,14 +19,14 @@ from shaping.commands.output import (
     CutOutputs,
     Finished,
     OutputCutter,
-    err_share,
     plain_response,
     protect_output,
+    stderr_share,
 )
 from shaping.commands.storage import StoredOutput
 from shaping.present import fit_lines, plan_beside
 from shaping.present.notices import Detail, describe_cut_lines, describe_dropped, errors_cut, pays_to_say
-from shaping.present.wrap import pays_as_data, tag_of, wants_tag
+from shaping.present.render import pays_as_data, tag_of, wants_tag
 from shaping.response import CallContext, Warned
 from shaping.shaper import for_rows
 from shaping.store.files import ResultFile, result_file, results_folder
@@ -120,7 +120,7 @@ class _Response:
     def _stderr(self) -> CutText:
         """Standard error beside data, in its share of the budget."""
         limit = self._plan.max_tokens
-        room = None if limit is None else err_share(limit, failed=self._error is not None)
+        room = None if limit is None else stderr_share(limit, failed=self._error is not None)
         # No text has more tokens than bytes: one that is small by its bytes is not counted.
         small = room is None or sum(map(len, self._err.lines.lines)) * 4 <= room
         return self._err_cutter.to(None if small else room)
@@ -239,7 +239,7 @@ class _Response:
             context, plan = CallContext(as_json=True), plan_beside(self._wire(source).printed, plan)
             plan = replace(plan, fields=plan.error_fields, dialect="none")
         shaped = self._shaper.shape_by(plan, parsed.value, context)
-        envelope = shaped.envelope if error is not None else of_command(shaped, source)
+        envelope = shaped.envelope if error is not None else printed_envelope(shaped, source)
         whole = parsed.exact and shaped.data == parsed.value and self._err.exact and err.whole
         ref = envelope.meta.ref or (None if whole or envelope.meta.not_modified else shaped.ref)
         self._stored.keep_streams(ref)

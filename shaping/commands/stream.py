@@ -13,7 +13,7 @@ from shaping.commands import CommandOptions, LazyShaper, invocation_of, new_capt
 from shaping.commands.ending import not_started_response
 from shaping.commands.output import SHELL_SHOWS, Capture, CommandResponse, Finished, Invocation, decode
 from shaping.commands.process import OURS, run_process
-from shaping.commands.program import Ran, close_and_record
+from shaping.commands.program import RunResult, close_and_record
 from shaping.commands.response import respond_to_stream
 from shaping.parsers.json import read_json
 from shaping.parsers.terminal import render_terminal
@@ -42,7 +42,7 @@ def stream_program(argv: list[str], config: str | Path | None, options: CommandO
     response = stream_command(source.shaper, plan, invocation_of(argv, options), emit)
     wire = response.envelope.render("invariant", include=plan.envelope, debug=plan.debug)
     emit(orjson.dumps(wire, option=orjson.OPT_APPEND_NEWLINE))
-    close_and_record(source, plan, Ran(response.exit_code, response.raw, printed.decode(errors="replace")))
+    close_and_record(source, plan, RunResult(response.exit_code, response.raw, printed.decode(errors="replace")))
     return response.exit_code
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.learning.drift import Baseline, Drift, baseline_path, find_drift, find_idle, findings_path, keep_findings
-from shaping.learning.fields import covers, found_in, leads_to, names, words
+from shaping.learning.fields import covers, found_in, jmespath_names, leads_to, names
 from shaping.learning.statistics import parallel, read_traffic
 from shaping.learning.traffic import SURFACES, Piece, ToolCall, folder_size, pieces, read_piece
 from shaping.paths import parse
@@ -89,7 +89,7 @@ def _why_unanswered(config: LoadedConfig, tool: str, contract: AnswerContract) -
         if (
             leads_to(path, contract.path)
             if contract.path
-            else not {*names(path)[-1:]}.isdisjoint(words(contract.jmespath or ""))
+            else not {*names(path)[-1:]}.isdisjoint(jmespath_names(contract.jmespath or ""))
         ):
             return f"{path} is private, so no model reads it and no recording has it"
     has = "is a text that matches" if contract.pattern else "has anything at"
@@ -149,7 +149,7 @@ def _place(contract: AnswerContract) -> str:
 
 def _rule(contract: AnswerContract, shaped: Shaped, tool: str, config: LoadedConfig) -> str:
     """Name the rule that takes the answer: where it stands in the config, or which part of the profile it is."""
-    asked = {*words(contract.jmespath or "")}
+    asked = {*jmespath_names(contract.jmespath or "")}
     for omission in shaped.omissions:
         named = covers(omission.path, contract.path) if contract.path else not asked.isdisjoint(names(omission.path))
         if named or contract.pattern or omission.path == "**" or not names(omission.path):

@@ -220,18 +220,18 @@ def leads_to(path: str, field: str) -> bool:
     return _meets(names(path), names(field), whole=True)
 
 
-def told_paths(config: Mapping[str, Any], tool: str) -> tuple[str, ...]:
+def answer_paths(config: Mapping[str, Any], tool: str) -> tuple[str, ...]:
     """Return the paths that the `answers` of a config ask of a tool; of a JMESPath, every name in it."""
-    named = (f"**.{word}" for one in _answers(config, tool) for word in words(one.get("jmespath", "")))
+    named = (f"**.{word}" for one in _answers(config, tool) for word in jmespath_names(one.get("jmespath", "")))
     return (*(one["path"] for one in _answers(config, tool) if "path" in one), *named)
 
 
-def words(expression: str) -> list[str]:
+def jmespath_names(expression: str) -> list[str]:
     """Return every name in a JMESPath expression."""
     return _WORD.findall(expression)
 
 
-def told_patterns(config: Mapping[str, Any], tool: str) -> tuple[str, ...]:
+def answer_patterns(config: Mapping[str, Any], tool: str) -> tuple[str, ...]:
     """Return the patterns by which the `answers` of a config ask something of a tool's texts."""
     return tuple(one["pattern"] for one in _answers(config, tool) if "pattern" in one)
 

@@ -15,7 +15,7 @@ from itertools import accumulate, pairwise
 from textwrap import indent
 from typing import Any, Final
 
-from shaping.learning.fields import Fields, FieldShare, covers, found_in, told_paths, told_patterns
+from shaping.learning.fields import Fields, FieldShare, answer_paths, answer_patterns, covers, found_in
 from shaping.learning.statistics import ToolStatistics, TrafficStatistics, parallel
 from shaping.learning.traffic import SURFACES, ToolCall, leaves, missing
 from shaping.paths import parse
@@ -177,7 +177,7 @@ class _Tool:
     def _prepare(self) -> None:
         """Read the samples: in the process that tries them."""
         found = self._found
-        told, patterns = told_paths(self._config, found.name), told_patterns(self._config, found.name)
+        told, patterns = answer_paths(self._config, found.name), answer_patterns(self._config, found.name)
         self._existing = existing_rules(self._config, found.name, found.form)
         samples = [(one.call, one.used) for one in found.samples.values()]
         self._samples = [(call, used | _values(call, told, patterns)) for call, used in samples]

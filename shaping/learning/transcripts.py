@@ -16,7 +16,7 @@ import orjson
 from shaping.clients import joined_texts
 from shaping.commands import tool_name
 from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, Usage, missing, seconds, used_values
-from shaping.tokens.counters import careful
+from shaping.tokens.counters import count_closely
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -293,7 +293,7 @@ def replay(
         before = call.text_before()
         after = before if call.server == BUILT_IN else call.text_after(shaper, frozenset(names.get(call.server, ())))
         row.calls += 1
-        counts = careful(before), careful(after)
+        counts = count_closely(before), count_closely(after)
         # The first turn after a result writes it into the cache, and those that follow read it from there.
         asked = (turns or {}).get(call.session, ())
         later = max(0, len(asked) - bisect_right(asked, call.time) - 1)

@@ -13,7 +13,7 @@ from shaping.ledger.entries import Kind, LedgerDatabase, LedgerEntry, LedgerErro
 from shaping.redaction import without_secrets
 from shaping.settings.files import ledger_path
 from shaping.store.keeper import BackgroundQueue
-from shaping.tokens.counters import careful, counter
+from shaping.tokens.counters import count_closely, counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -132,8 +132,8 @@ def _counted(call: MeasuredCall, tokenizer: str) -> LedgerEntry | None:
     """Count a call's texts; one that cannot be counted is left out, with a warning in the log."""
     try:
         sent, read = call.before(), call.after()
-        before, after = careful(sent, tokenizer), careful(read, tokenizer)
-        added = careful(call.added(), tokenizer) if call.added is not None else 0
+        before, after = count_closely(sent, tokenizer), count_closely(read, tokenizer)
+        added = count_closely(call.added(), tokenizer) if call.added is not None else 0
         ref = call.keep(read) if call.keep is not None else None
         named: Any = {name: _name(getattr(call, name)) for name in ("tool", "server", "client", "session")}
         known: Any = {name: getattr(call, name) for name in ("time", "kind", "profile", "config", "milliseconds")}

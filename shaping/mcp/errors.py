@@ -50,7 +50,7 @@ def code_of(text: str) -> str | None:
     return next((code for pattern, code in _COMPILED if pattern.search(said)), None)
 
 
-def wait_of(text: str) -> int | None:
+def retry_after_in(text: str) -> int | None:
     """Return the seconds that a text asks to wait, where it says that they are seconds, or says no unit."""
     found = _WAIT.search(text[:_LOOK])
     return int(found[1]) if found else None
@@ -106,7 +106,7 @@ def _by_words(text: str) -> ErrorDetail:
     code = code_of(text)
     if code is None:
         return make_error("INTERNAL_ERROR", text, hint=_NO_HINT)
-    return make_error(code, text, retry_after=wait_of(text))
+    return make_error(code, text, retry_after=retry_after_in(text))
 
 
 def refused_arguments(message: str) -> ErrorDetail:

@@ -59,7 +59,9 @@ STRUCTURED = ChosenChannels(text=False, structured=True, schema=True)
 _NO_CALL = CallContext()
 
 
-def decide(setting: Channels, client: KnownClient, *, typed: bool = False, relay: bool = False) -> ChosenChannels:
+def choose_channels(
+    setting: Channels, client: KnownClient, *, typed: bool = False, relay: bool = False
+) -> ChosenChannels:
     """Choose the channels for a client; `typed` tools keep their schema, and so their structured content, always.
 
     A relay sends text alone, which every client shows its model, unless the client runs programs over results. In a
@@ -119,7 +121,7 @@ def unlisted_entry(
 ) -> ToolEntry:
     """Return the entry of a tool that this client was not shown in a list, as if it had been."""
     setting = channels or plan.channels
-    chosen = decide(setting, client, typed=plan.typed, relay=relay)
+    chosen = choose_channels(setting, client, typed=plan.typed, relay=relay)
     shown = advertised_schema(plan, schema) if schema is not None and chosen.schema else None
     return ToolEntry({}, chosen, setting != "auto", schema, shown, client.limit)
 
@@ -162,9 +164,9 @@ def read_result(
     structured = result.get("structuredContent")
     repeats = _repeats_blocks(structured, result.get("content") or ())
     if structured is None or repeats:
-        parts = tuple(_to_the_letter(*text) for text in texts) if verbatim else _from_texts(texts)
+        parts = tuple(_verbatim_part(*text) for text in texts) if verbatim else _from_texts(texts)
         return ResultData(parts, repeats_blocks=repeats)
-    read = _to_the_letter if verbatim else _text_part
+    read = _verbatim_part if verbatim else _text_part
     if (found := _one_string(structured, texts, read, plan)) is not None:
         return found
     return _from_structured(structured, texts, read, wrapped=_says_wrapped(result, schema), is_plain=is_plain)
@@ -369,18 +371,18 @@ def _one_list(parts: Sequence[DataPart]) -> bool:
 def _text_part(index: int, text: str) -> DataPart:
     parsed, compact_json = _read(text)
     if parsed is None:
-        return _prose(index, text)
+        return _prose_part(index, text)
     # The Shaper reads a log in JSON lines itself: one that is cut keeps its errors, as a text.
     return DataPart(text if parsed.is_log else parsed.value, (index,), compact_json=compact_json)
 
 
-def _to_the_letter(index: int, text: str) -> DataPart:
+def _verbatim_part(index: int, text: str) -> DataPart:
     if text.lstrip().startswith("[") and is_listing((listed := _text_part(index, text)).value):
         return listed
-    return _prose(index, text)
+    return _prose_part(index, text)
 
 
-def _prose(index: int, text: str) -> DataPart:
+def _prose_part(index: int, text: str) -> DataPart:
     return DataPart(text, (index,), prose=True)
 
 

@@ -19,7 +19,7 @@ from shaping.clients import KnownClient, find_client
 from shaping.errors.codes import list_codes
 from shaping.ledger import Ledger, MeasuredCall
 from shaping.ledger.texts import keep_texts
-from shaping.mcp.parts import BOTH, ResultContext, ToolEntry, decide, texts_of
+from shaping.mcp.parts import BOTH, ResultContext, ToolEntry, choose_channels, texts_of
 from shaping.mcp.result import ShapedResult, is_shown_to_model
 from shaping.mcp.schema import advertised_schema, inside_wrapper, warn_unmatched
 from shaping.paths.spelling import did_you_mean, nearest
@@ -69,7 +69,7 @@ def tool_entry(
     if not for_model:
         return ToolEntry(dict(tool), BOTH, for_model=False)
     # Where a tool is not enabled its results go out as they come.
-    chosen = decide(plan.channels, client, typed=plan.typed or for_app, relay=relay) if plan.enabled else BOTH
+    chosen = choose_channels(plan.channels, client, typed=plan.typed or for_app, relay=relay) if plan.enabled else BOTH
     declared = tool.get("outputSchema")
     if declared is not None:
         warn_unmatched(plan, inside_wrapper(declared) or dict(declared))

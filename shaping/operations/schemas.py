@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError
 
 from shaping.errors import ToolError
 from shaping.errors.exceptions import issues, json_location, likely_meant, summary
-from shaping.paths.schema import pointed
+from shaping.paths.schema import resolve_pointer
 from shaping.response import import_extra
 
 Issue: TypeAlias = dict[str, str]
@@ -180,7 +180,8 @@ class _Normaliser:
         return self._rules(choices[0], depth + 1) if alone else []
 
     def _target(self, ref: Any) -> Any:
-        return pointed(self._root, ref[1:]) if isinstance(ref, str) and (ref == "#" or ref.startswith("#/")) else None
+        is_inside = isinstance(ref, str) and (ref == "#" or ref.startswith("#/"))
+        return resolve_pointer(self._root, ref[1:]) if is_inside else None
 
     def _object(self, rules: list[Mapping[str, Any]], value: dict[str, Any], depth: int) -> dict[str, Any]:
         known = {name: member for rule in rules for name, member in (rule.get("properties") or {}).items()}

@@ -180,7 +180,7 @@ def compile_fields(
     return _compiled(include, exclude, rename or {}, state, opener or open_plainly, withhold=withhold)
 
 
-def restoring_plan(
+def compile_error_fields(
     include: Sequence[str] | None,
     exclude: Sequence[str],
     restore: Sequence[str],

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from shaping.paths.grammar import Deep, Each, Name, Path
-from shaping.paths.rules import State, Verdict, settle
+from shaping.paths.rules import State, Verdict, assign_names
 from shaping.response import Omission, Reason
 
 Opener: TypeAlias = Callable[[Any], Any]
@@ -114,7 +114,7 @@ class FilterWalk:
             if str(key) not in decided:
                 decided[str(key)] = state.member(str(key))
         kept = [(key, verdict) for key in inside if (verdict := decided[str(key)]) is not None]
-        names = settle([(key, written_key(key, verdict)) for key, verdict in kept])
+        names = assign_names([(key, written_key(key, verdict)) for key, verdict in kept])
         for key, item in inside.items():
             verdict = decided[str(key)]
             value = GONE if verdict is None else self._start(item, verdict.state, place, str(key))
@@ -237,7 +237,7 @@ class PlaceFilter:
 
     def _learn(self, keys: tuple[Any, ...]) -> Row:
         judged = [(key, verdict) for key in keys if (verdict := self.state.member(str(key))) is not None]
-        names = settle([(key, written_key(key, verdict)) for key, verdict in judged])
+        names = assign_names([(key, written_key(key, verdict)) for key, verdict in judged])
         node = self.filters.node
         members = [(key, names[key], None if one.state.whole else node(one.state)) for key, one in judged]
         same = len(members) == len(keys) and all(node is None and key == name for key, name, node in members)

@@ -256,7 +256,7 @@ def _first_each(renames: Iterable[tuple[Rest, str]]) -> tuple[tuple[Rest, str], 
     return tuple(first.items())
 
 
-def settle(names: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
+def assign_names(names: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
     """Assign every kept key of one object its written name, so that no two are the same and no value is lost.
 
     A rename gives way to a member that has the name by itself, and the later of two renames to the earlier.
@@ -399,7 +399,7 @@ def _renamed_back(steps: tuple[Step, ...], nodes: list[Any], state: State) -> li
 def _key_of(name: str, node: dict[str, Any], state: State) -> str | None:
     """Find the key whose value is written under a name."""
     kept = [(key, verdict.name) for key in node if (verdict := state.member(key)) is not None]
-    return next((key for key, written in settle(kept).items() if written == name), None)
+    return next((key for key, written in assign_names(kept).items() if written == name), None)
 
 
 def _placed(step: Each | Index | Slice, nodes: list[Any]) -> Each | Index | Slice:

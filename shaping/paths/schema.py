@@ -53,7 +53,7 @@ class SchemaDocument:
         fragment = self.fragment(ref)
         if fragment and not fragment.startswith("/"):
             return self._anchor(unquote(fragment))
-        found = pointed(self.root, fragment)
+        found = resolve_pointer(self.root, fragment)
         if found is None:
             raise Unprojectable(f"the reference {ref!r} leads nowhere")
         return found
@@ -68,7 +68,7 @@ class SchemaDocument:
         raise Unprojectable(f"there is no anchor {name!r} in the schema")
 
 
-def pointed(root: Any, fragment: str) -> Any:
+def resolve_pointer(root: Any, fragment: str) -> Any:
     """Follow a JSON pointer as a reference writes it behind its `#`; None where it leads nowhere."""
     here = root
     for step in fragment.split("/")[1:]:

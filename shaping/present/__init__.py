@@ -14,7 +14,7 @@ from shaping.cleaning import WITHHELD, Cleaned, protect_or_withhold, redact_warn
 from shaping.cleaning.call import clean_error
 from shaping.present.notices import Detail, notice
 from shaping.present.original import Original
-from shaping.present.wrap import tag_of, wants_tag, wire_value, wrap, write
+from shaping.present.render import tag_of, wants_tag, wire_value, wrap, write
 from shaping.redaction import log_fault
 from shaping.response import CallContext, Facts, Lengths, Listed, Omission, Shaped, Warned, cached_property
 from shaping.store.keeper import NOT_KEPT, Originals

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from shaping.parsers import FORMATS
-from shaping.paths import FieldPlan, compile_fields, restoring_plan
+from shaping.paths import FieldPlan, compile_error_fields, compile_fields
 from shaping.paths.rules import renamed_path
 from shaping.response import Dialect, Json, Lengths, MemberChoice
 from shaping.values.opening import open_closed, open_value
@@ -27,7 +27,7 @@ def field_plans(choices: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
         fields = failing = compile_fields(include, (*exclude, *held), rename or None, opener=opener)
     if back and fields is not None:
         # What comes back on error outranks exclude_fields, never a tier or a private path.
-        failing = restoring_plan(include, exclude, back, held, rename=rename, opener=opener)
+        failing = compile_error_fields(include, exclude, back, held, rename=rename, opener=opener)
     if held:
         withhold = choices["on_unreadable"] == "withhold"
         private = compile_fields(None, held, opener=opener, private=True, withhold=withhold)

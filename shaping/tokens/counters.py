@@ -154,7 +154,7 @@ def counter(name: str = DEFAULT) -> TokenCounter:
     return _OWN.get(name) or _by_tiktoken(name)
 
 
-def careful(text: str, tokenizer: str = DEFAULT) -> TokenCount:
+def count_closely(text: str, tokenizer: str = DEFAULT) -> TokenCount:
     """Count a text where no caller waits: exactly to a million characters, by samples above."""
     counting = counter(tokenizer)
     try:

@@ -189,11 +189,11 @@ _SURE = 1.3  # by how much a guess of tokens must differ, for two writings of th
 def count_near(text: str, limit: int, exact: Count) -> float:
     """Return a text's tokens: exactly where they are near the limit, else an estimate by samples."""
     if len(text) > 2 * _FEW * _SAMPLE:
-        tokens = rough(text, exact, _FEW)
+        tokens = estimate_by_samples(text, exact, _FEW)
         if tokens * _FAR_BELOW <= limit:
             return tokens
     if len(text) > 2 * _MANY * _SAMPLE:
-        tokens = rough(text, exact)
+        tokens = estimate_by_samples(text, exact)
         if tokens * _CLEARLY <= limit or tokens > limit * _NEARLY:
             return tokens
     return exact(text)
@@ -211,7 +211,7 @@ def costs_at_most(text: str, other: str, exact: Count, part: float = 1.0) -> boo
     return _SURE * cheap(text) < cheap(other) or exact(text) <= exact(other) * part
 
 
-def rough(text: str, exact: Count, blocks: int = _MANY) -> float:
+def estimate_by_samples(text: str, exact: Count, blocks: int = _MANY) -> float:
     """Estimate a text's tokens by samples from all over it."""
     span = len(text) - _SAMPLE
     starts = [int((block + block * _UNEVEN % 1) * span / blocks) for block in range(blocks)]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shaping.clients import UNKNOWN_CLIENT, KnownClient
-from shaping.mcp.parts import BOTH, STRUCTURED, TEXT, ChosenChannels, decide
+from shaping.mcp.parts import BOTH, STRUCTURED, TEXT, ChosenChannels, choose_channels
 
 CODE = KnownClient(reads="structured", code_mode=True)
 
@@ -29,7 +29,7 @@ CODE = KnownClient(reads="structured", code_mode=True)
 def test_the_table_of_channels(
     setting: Any, client: KnownClient, typed: bool, relay: bool, expected: ChosenChannels
 ) -> None:
-    assert decide(setting, client, typed=typed, relay=relay) == expected
+    assert choose_channels(setting, client, typed=typed, relay=relay) == expected
 
 
 @pytest.mark.parametrize("setting", ["auto", "both", "text", "structured"])
@@ -39,6 +39,6 @@ def test_the_table_of_channels(
 def test_a_tool_with_a_schema_always_sends_structured_content(
     setting: Any, reads: Any, typed: bool, relay: bool
 ) -> None:
-    chosen = decide(setting, KnownClient(reads=reads), typed=typed, relay=relay)
+    chosen = choose_channels(setting, KnownClient(reads=reads), typed=typed, relay=relay)
     assert chosen.structured == chosen.schema
     assert chosen.schema or not typed

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from shaping.paths import PathError, compile_fields
 from shaping.paths.filter import LONGEST_ROW, MOST_ROWS
 from shaping.paths.grammar import Deep, Each, Name, Step, join, parse
-from shaping.paths.rules import settle
+from shaping.paths.rules import assign_names
 from shaping.response import Omission
 
 KEYS = ["a", "b", "c", "d", "e", "f", "a_url", "b_url", "1", "odd.key"]
@@ -94,7 +94,7 @@ class Oracle:
                 return value
             self.gone[place] += 1
             return Ellipsis
-        names = settle([(key, self.name((*keys, key))) for key in value if self.keeps((*keys, key))])
+        names = assign_names([(key, self.name((*keys, key))) for key in value if self.keeps((*keys, key))])
         result = {}
         for key, item in value.items():
             below = join(place, key)
@@ -424,7 +424,7 @@ def test_plans_are_equal_by_their_rules() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from("abcxyz")), unique_by=lambda pair: pair[0]))
 def test_settled_names_are_all_different_and_old_or_new(names: list[tuple[str, str]]) -> None:
-    settled = settle(names)
+    settled = assign_names(names)
     assert len(set(settled.values())) == len(names)
     assert all(settled[key] in {key, name} for key, name in names)
     assert all(settled[key] == key for key, name in names if key == name)

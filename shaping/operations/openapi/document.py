@@ -13,7 +13,7 @@ from urllib.parse import urljoin
 import orjson
 import yaml
 
-from shaping.paths.schema import pointed
+from shaping.paths.schema import resolve_pointer
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -48,7 +48,7 @@ class OpenApiDocument:
 
     def look_up(self, ref: str) -> Any:
         """Return the node at a pointer into this document; other documents are not fetched."""
-        found = pointed(self.content, ref[1:]) if ref == "#" or ref.startswith("#/") else None
+        found = resolve_pointer(self.content, ref[1:]) if ref == "#" or ref.startswith("#/") else None
         return {} if found is None else found
 
     @property

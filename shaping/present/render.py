@@ -1,4 +1,4 @@
-"""Wrapping: the envelope goes on, in the dialect that the plan names; writing: it becomes text for a model."""
+"""A response as it goes out: its data in an envelope of the dialect that the plan names, and the text for a model."""
 
 from __future__ import annotations
 
