@@ -42,7 +42,7 @@ _OWN = re.compile(r"\n(?:#\d+(?:[ =]|$)|… |\(?&\d)", re.MULTILINE)  # a line t
 # How a page, JSON and a script begin, but not a line with `<13>` or `[main]` before its words, nor an object in a line.
 _DOCUMENT = re.compile(r"\s*(?:<(?!\d+>)|\{(?!\".*\}\n)|\[(?![^\[\]{}\n]*\] ))\S|#!")
 _SOURCE = re.compile(
-    r"^[ \t]*(?:def |class |import |from \S+ import |return\b|elif |else:|try:|#include|function |const |let |var "
+    r"^[ \t]*+(?:def |class |import |from \S+ import |return\b|elif |else:|try:|#include|function |const |let |var "
     r"|public |private |if \(|for \(|//|/\*|</?[a-zA-Z!])|[;{}][ \t]*$",
     re.MULTILINE,
 )

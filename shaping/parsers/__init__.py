@@ -147,7 +147,7 @@ def _worth_trying(text: str, formats: Collection[str], *, as_lines: bool = True)
     if (head := head_of(text)) is text:
         return formats
     # In a long text of rows every line is a row, so the first ones tell what it is and whether it is worth it.
-    first = parse(head, formats)
+    first = parse(head, [name for name in formats if name not in _OUTLINES])
     if first is not None and first.format == "log" and len(text) > _LONGEST_LOG:
         return None
     if first is not None and first.format in _ROWS:

@@ -10,7 +10,7 @@ from typing import Any
 
 # Lines of source code, which somebody may edit.
 CODE = re.compile(
-    r"^[ \t]*(?:def |class |import |from \S+ import |return\b|elif |else:|try:)|[;{}][ \t\r]*$", re.MULTILINE
+    r"^[ \t]*+(?:def |class |import |from \S+ import |return\b|elif |else:|try:)|[;{}][ \t\r]*$", re.MULTILINE
 )
 _NAME = re.compile(r"[A-Za-z_#%@(/][\w .,:;#%@/()<>'?&*+-]{0,59}")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")
