@@ -93,7 +93,7 @@ def _steady_secrets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 def _patient_keepers() -> Generator[None]:
     """Wait for a store's key as long as it takes: that a call goes on without it is tested where it is the subject."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("shaping.store.keeper._PATIENCE", 60.0)
+        patch.setattr("shaping.store.keeper._SECRET_TIMEOUT", 60.0)
         yield
 
 

@@ -118,7 +118,7 @@ class ShapingMiddleware(Middleware):
         return answer if clean is said else type(answer).model_validate(clean) if model else clean
 
     def _described(self, described: Any) -> Any:
-        """Return a resource, a template, a prompt or an introduction without secrets in its words and `_meta`."""
+        """Return a resource, a template, a prompt or a handshake without secrets in its words and `_meta`."""
         said = {name: found for name in _WORDS if (found := getattr(described, name, None)) is not None}
         clean = self.mcp_shaper.protection.protect(said, "initialize")
         return described if clean is said else described.model_copy(update=clean)
@@ -191,7 +191,7 @@ class ShapingMiddleware(Middleware):
         if isinstance(error, NotFoundError):
             detail = error_from_text(str(error), name, session.tools)
             return self.mcp_shaper.error_result(session, name, detail, **about)
-        table, debug = self.mcp_shaper.describing(name, about["server"])
+        table, debug = self.mcp_shaper.error_settings(name, about["server"])
         return self.mcp_shaper.error_result(session, name, error_from_exception(error, table, debug=debug), **about)
 
 

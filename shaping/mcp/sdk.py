@@ -149,7 +149,7 @@ class ShapedServer:
     def _failed(
         self, session: Session, name: str, error: BaseException, about: dict[str, Any], raw: Mapping[str, Any]
     ) -> dict[str, Any]:
-        table, debug = self.mcp_shaper.describing(name, self.server.name)
+        table, debug = self.mcp_shaper.error_settings(name, self.server.name)
         detail = error_from_cause(error, table, debug=debug)
         return self.mcp_shaper.error_result(
             session, name, detail, raised=error, raw=raw, server=self.server.name, **about

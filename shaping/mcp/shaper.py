@@ -223,7 +223,7 @@ class MCPShaper:
             return self.expand(session, arguments)
         return self.unknown_tool(session, name, server) if self.is_hidden(session, name, server) else None
 
-    def describing(self, tool: str, server: str) -> tuple[Mapping[str, str], bool]:
+    def error_settings(self, tool: str, server: str) -> tuple[Mapping[str, str], bool]:
         """Return the config's codes for exceptions, and whether all that is known of a tool's errors is told."""
         plan = self.shaper.plan(self.full_name(tool, server), surface="mcp")
         return self.shaper.loaded_config.config.errors, plan.debug

@@ -294,11 +294,11 @@ class HttpServer:
         return session
 
     def _client_of(self, request: Request, message: Message) -> str:
-        """Return what a client without sessions is known by: its address, its credentials and its introduction."""
-        introduced = {name: message.meta.get(name) for name in (CLIENT_INFO, _CAPABILITIES)}
+        """Return what a client without sessions is known by: its address, its credentials and its own words."""
+        client = {name: message.meta.get(name) for name in (CLIENT_INFO, _CAPABILITIES)}
         address = None if request.client is None else request.client.host
         from_whom = [address, request.headers.get("user-agent"), self._identity(request)]
-        return _digest(orjson.dumps([introduced, from_whom], option=orjson.OPT_SORT_KEYS))
+        return _digest(orjson.dumps([client, from_whom], option=orjson.OPT_SORT_KEYS))
 
     def _identity(self, request: Request) -> str | None:
         """Return who a request is from, where it has a credential: what is kept for them outlives the session."""

@@ -75,7 +75,7 @@ def still_starting(name: str) -> ErrorDetail:
 
 
 def session_refusal(name: str, error: Any) -> ErrorDetail:
-    """Describe a server that was started again and refuses the client's introduction."""
+    """Describe a server that was started again and refuses to initialize."""
     words = error.get("message") if isinstance(error, dict) else error
     message = f"the server {name!r} would not start a session: {words}"
     return _error("UNAVAILABLE", message, hint=_RUN_IT)

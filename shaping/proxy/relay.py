@@ -51,8 +51,10 @@ _MOST_REMEMBERED = 100  # cancelled requests, and tasks
 _MEMBERS = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})  # the protocol's, which stay
 _PLAIN_ID = re.compile(r"[\w.:'-]{1,64}")
 # What the protocol has a server say of itself in words, in which no data stands.
-_INTRODUCTION = frozenset({"protocolVersion", "instructions", "supportedVersions", "resultType", "ttlMs", "cacheScope"})
-_INFO = frozenset({"name", "title", "version", "description", "websiteUrl"})
+_HANDSHAKE_MEMBERS = frozenset(
+    {"protocolVersion", "instructions", "supportedVersions", "resultType", "ttlMs", "cacheScope"}
+)
+_SERVER_INFO_MEMBERS = frozenset({"name", "title", "version", "description", "websiteUrl"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,7 +392,7 @@ def _needs_a_look(message: Message, asked: Asked | None) -> bool:
     What is private only the config says, which may not be loaded yet.
     """
     if asked is not None and asked.method in HANDSHAKE and message.data.keys() <= _MEMBERS:
-        return may_hold_secret(message.line) or not _is_introduction(message.data.get("result"))
+        return may_hold_secret(message.line) or not _is_plain_handshake(message.data.get("result"))
     if any(value for name, value in message.data.items() if name not in {"jsonrpc", "id", "method"}):
         return True
     return message.method is not None and may_hold_secret(message.method.encode())
@@ -400,17 +402,17 @@ def _is_plain_id(request_id: str) -> bool:
     return _PLAIN_ID.fullmatch(request_id) is not None and not may_hold_secret(request_id.encode())
 
 
-def _is_introduction(result: Any) -> bool:
+def _is_plain_handshake(result: Any) -> bool:
     """Return whether a server says nothing of itself but what the protocol has it say."""
     if not isinstance(result, dict):
         return False
     info, rest = result.get("serverInfo") or {}, result.keys() - {"serverInfo", "capabilities"}
     plain = (
         isinstance(info, dict)
-        and info.keys() <= _INFO
+        and info.keys() <= _SERVER_INFO_MEMBERS
         and not any(isinstance(one, dict | list) for one in info.values())
     )
-    return plain and rest <= _INTRODUCTION and _has_only_flags(result.get("capabilities") or {})
+    return plain and rest <= _HANDSHAKE_MEMBERS and _has_only_flags(result.get("capabilities") or {})
 
 
 def _has_only_flags(capabilities: Any) -> bool:

@@ -139,9 +139,9 @@ class Upstream:
         self._backoff = Backoff()
         self._initialize: Message | None = None
         self._initialized: Message | None = None
-        self._greeting: asyncio.Future[Message] | None = None
+        self._initialize_answer: asyncio.Future[Message] | None = None
         self._unanswered: dict[Any, Message] = {}
-        self._deadline: asyncio.TimerHandle | None = None
+        self._start_timer: asyncio.TimerHandle | None = None
         self._answered = False  # whether this connection has brought anything
         self._logged: str | None = None
         self._announced_name: str | None = None  # from its answer to the handshake
@@ -164,16 +164,16 @@ class Upstream:
 
     async def send(self, message: Message) -> None:
         """Send a message, over a new connection where there is none."""
-        greeted = self._initialize is not None
+        was_initialized = self._initialize is not None
         if message.method == "initialize":
             self._initialize = message
         elif message.method == "notifications/initialized":
             self._initialized = message
         elif message.cancelled_id is not None:
             self._unanswered.pop(message.cancelled_id, None)  # the protocol wants no answer to it
-        # One at a time: a message that comes while the server is greeted again waits until that is done.
+        # One at a time: a message that comes while a new connection is initialized waits until that is done.
         async with self._connecting:
-            if self._transport is None and not await self._reconnected(message, greeted=greeted):
+            if self._transport is None and not await self._reconnected(message, was_initialized=was_initialized):
                 return
         await self._pass_on(message)
 
@@ -206,11 +206,11 @@ class Upstream:
             await self._refuse(request, detail)
 
     async def _refuse(self, request: Message, detail: ErrorDetail) -> None:
-        """Tell whoever sent a request that it will not be answered; we send only a greeting."""
-        if request.id != _greeting_id(self._initialize):
+        """Tell whoever sent a request that it will not be answered; the only one of ours is `initialize`."""
+        if request.id != _initialize_id(self._initialize):
             await self._receiver.failed(request, detail)
-        elif self._greeting is not None and not self._greeting.done():
-            self._greeting.set_exception(ServerUnavailableError(detail))
+        elif self._initialize_answer is not None and not self._initialize_answer.done():
+            self._initialize_answer.set_exception(ServerUnavailableError(detail))
 
     async def lost(self, transport: UpstreamTransport) -> None:
         """Handle the end of the connection."""
@@ -236,7 +236,7 @@ class Upstream:
     async def close(self) -> None:
         """End the connection for good."""
         self._closed = True
-        self._stop_clock()
+        self._stop_timer()
         self._tasks.cancel()
         self._drop_transport()
         if self._closing:
@@ -252,36 +252,36 @@ class Upstream:
         if not self._answered:
             self._answered = self.reached = True
             self.failure = self._logged = None
-            self._stop_clock()
+            self._stop_timer()
         request = self._unanswered.pop(message.id, None) if message.is_answer else None
         if request is not None and request.method not in HANDSHAKE:
             self._backoff.reset()
         elif request is not None:
             self._announced_name = _server_name(message) or self._announced_name
-        if request is None or request.id != _greeting_id(self._initialize):
+        if request is None or request.id != _initialize_id(self._initialize):
             await self._receiver.on_server_message(message)
-        elif self._greeting is not None and not self._greeting.done():
-            self._greeting.set_result(message)
+        elif self._initialize_answer is not None and not self._initialize_answer.done():
+            self._initialize_answer.set_result(message)
 
     async def _pass_on(self, message: Message) -> None:
         transport = self._transport
-        if transport is None:  # lost while the server was greeted again
+        if transport is None:  # lost while it was initialized
             return
         if message.is_request:
             self._unanswered[message.id] = message
-            if not self._answered and self._deadline is None:
+            if not self._answered and self._start_timer is None:
                 loop = asyncio.get_running_loop()
-                self._deadline = loop.call_later(self.start_seconds, lambda: self._tasks.start(self._give_up()))
+                self._start_timer = loop.call_later(self.start_seconds, lambda: self._tasks.start(self._time_out()))
         await transport.send(message)
 
-    async def _reconnected(self, message: Message, *, greeted: bool) -> bool:
-        """Connect for a message, and greet the server as the client did; say whether the message can be sent."""
-        if self._closed or (greeted and not message.is_request):
+    async def _reconnected(self, message: Message, *, was_initialized: bool) -> bool:
+        """Connect for a message, and initialize as the client did; say whether the message can be sent."""
+        if self._closed or (was_initialized and not message.is_request):
             return False
         try:
             await self._open()
             if self._initialize is not None and message.method != "initialize":
-                await self._greet(self._initialize)
+                await self._initialize_again(self._initialize)
         except ServerUnavailableError as problem:
             self._drop_transport()
             if message.is_request:
@@ -307,21 +307,21 @@ class Upstream:
             raise ServerUnavailableError(detail) from problem
         self._transport = transport
 
-    async def _greet(self, initialize: Message) -> None:
-        """Greet a server that was started again with the client's own introduction."""
+    async def _initialize_again(self, initialize: Message) -> None:
+        """Initialize a new connection with the parameters that the client sent."""
         transport = self._transport
-        self._greeting = asyncio.get_running_loop().create_future()
-        await self._pass_on(write({**initialize.data, "id": _greeting_id(initialize)}))
+        self._initialize_answer = asyncio.get_running_loop().create_future()
+        await self._pass_on(write({**initialize.data, "id": _initialize_id(initialize)}))
         try:
             async with asyncio.timeout(self.start_seconds):  # it may have said something, and not answer this
-                answer = await self._greeting
+                answer = await self._initialize_answer
         except TimeoutError:
             detail = outage.timeout(self.name, _child(transport), self.start_seconds)
             await self._fail(detail)
             raise ServerUnavailableError(detail) from None
         finally:
-            self._greeting = None
-            self._unanswered.pop(_greeting_id(initialize), None)
+            self._initialize_answer = None
+            self._unanswered.pop(_initialize_id(initialize), None)
         if "error" in answer.data:
             detail = outage.session_refusal(self.name, answer.data["error"])
             await self._fail(detail)
@@ -329,7 +329,7 @@ class Upstream:
         if self._initialized is not None and transport is not None:
             await transport.send(self._initialized)
 
-    async def _give_up(self) -> None:
+    async def _time_out(self) -> None:
         """End a server that has not answered anything in the time that it was given."""
         if self._transport is not None:
             await self._fail(outage.timeout(self.name, _child(self._transport), self.start_seconds))
@@ -338,7 +338,7 @@ class Upstream:
         """Close the connection, and fail every request that waits for it."""
         self._drop_transport()
         unanswered, self._unanswered = self._unanswered, {}
-        self._stop_clock()
+        self._stop_timer()
         self._backoff.count()
         self._note(detail)
         pause = self._backoff.pause()
@@ -354,18 +354,18 @@ class Upstream:
             self._logged = line
             self._receiver.warn(line)
 
-    def _stop_clock(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+    def _stop_timer(self) -> None:
+        if self._start_timer is not None:
+            self._start_timer.cancel()
+            self._start_timer = None
 
 
 def _child(transport: UpstreamTransport | None) -> Child | None:
     return transport if isinstance(transport, Child) else None
 
 
-def _greeting_id(initialize: Message | None) -> str:
-    return f"shaping-greeting-{initialize.id if initialize else ''}"
+def _initialize_id(initialize: Message | None) -> str:
+    return f"shaping-initialize-{initialize.id if initialize else ''}"
 
 
 def _server_name(message: Message) -> str | None:

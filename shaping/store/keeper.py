@@ -48,14 +48,14 @@ _TAG_BYTES: Final = 9  # 72 bits: each guess needs a call, and a good guess only
 
 _WAITING: Final = 256  # writes that may wait
 _WAITING_BYTES: Final = 64 * 1024 * 1024  # and what they may hold on to
-_REST: Final = 0.05  # seconds that writes to a store of this machine wait, so that answers go out first
-_PRESSING: Final = 0.125  # share of the room that may fill up meanwhile
+_WRITE_DELAY: Final = 0.05  # seconds that writes to a store of this machine wait, so that answers go out first
+_URGENT_SHARE: Final = 0.125  # share of the room that may fill up meanwhile
 _PACKING: Final = 4096  # bytes that what is kept may have more than its payload
-_PAUSE_SECONDS: Final = 0.2  # that other queues rest
+_QUEUE_DELAY: Final = 0.2  # seconds of delay of other queues
 _IDLE: Final = 5.0  # seconds after which the thread ends; the next write starts another
 _AFTER_FAILURE: Final = 5.0  # seconds without trying after a write failed
-_PATIENCE: Final[float] = 2.0  # seconds that the first call waits for the store's key, once
-_LOCAL_PATIENCE: Final[float] = 5.0  # the same where the store is a file, which opens late only on a busy machine
+_SECRET_TIMEOUT: Final[float] = 2.0  # seconds that the first call waits for the store's key, once
+_LOCAL_SECRET_TIMEOUT: Final[float] = 5.0  # the same where the store is a file, which opens late only on a busy machine
 _READING: Final = 10.0  # seconds that a reader waits for a write; it asks for what was promised
 _AT_EXIT: Final = 5.0  # seconds that a process waits at its end
 
@@ -63,7 +63,7 @@ _AT_EXIT: Final = 5.0  # seconds that a process waits at its end
 class BackgroundQueue(Generic[Item]):
     """Hands items over to a thread of its own; where too many wait already one is dropped, and that is counted.
 
-    The thread rests before it takes what waits, so that answers go out first, and ends where there is nothing to do.
+    The thread starts after a delay, so that answers go out first, and ends where there is nothing to do.
     """
 
     def __init__(
@@ -72,11 +72,11 @@ class BackgroundQueue(Generic[Item]):
         handle: Callable[[list[Item]], None],
         *,
         batch: int,
-        rest: float = _PAUSE_SECONDS,
+        delay: float = _QUEUE_DELAY,
         exit_seconds: float = _AT_EXIT,
     ) -> None:
-        """Make a queue; `batch` items are handled at once, after a `rest` of seconds that nobody waits for."""
-        self._name, self._handle, self._batch, self._rest = name, handle, batch, rest
+        """Make a queue; `batch` items are handled at once, after a `delay` in seconds."""
+        self._name, self._handle, self._batch, self._delay = name, handle, batch, delay
         self._begin()
         atexit.register(_finish, weakref.ref(self), exit_seconds)
 
@@ -87,10 +87,10 @@ class BackgroundQueue(Generic[Item]):
         self.taken: list[Item] = []  # what the thread works on
         self.dropped = self._new_drops = 0
         self._thread: threading.Thread | None = None
-        self._resting = self._hurried = False
+        self._is_delayed = self._is_urgent = False
 
-    def put(self, item: Item, *, pressing: bool = False) -> None:
-        """Add an item without waiting; a `pressing` one is not rested before."""
+    def put(self, item: Item, *, urgent: bool = False) -> None:
+        """Add an item without waiting; an `urgent` one is not delayed."""
         self.after_fork()
         with self.changed:
             if len(self.waiting) >= _WAITING:
@@ -100,9 +100,9 @@ class BackgroundQueue(Generic[Item]):
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
-            self._hurried |= pressing or len(self.waiting) >= self._batch > 1
+            self._is_urgent |= urgent or len(self.waiting) >= self._batch > 1
             # An item that comes meanwhile does not wake the thread, which would take the interpreter from its caller.
-            if self._hurried or not self._resting:
+            if self._is_urgent or not self._is_delayed:
                 self.changed.notify_all()
 
     def drop(self) -> None:
@@ -118,10 +118,10 @@ class BackgroundQueue(Generic[Item]):
             return found
 
     def wait_for(self, done: Callable[[], bool], timeout: float | None) -> bool:
-        """Wait until something is done, without a rest; return whether it was in time."""
+        """Wait until something is done, without the delay; return whether it was in time."""
         self.after_fork()
         with self.changed:
-            self._hurried |= not done()
+            self._is_urgent |= not done()
             self.changed.notify_all()
             return self.changed.wait_for(done, timeout)
 
@@ -154,7 +154,7 @@ class BackgroundQueue(Generic[Item]):
                         self.changed.notify_all()
 
     def _awaited(self) -> bool:
-        """Wait for an item, and then for the end of the rest, which comes early where somebody waits."""
+        """Wait for an item, and then for the end of the delay, which somebody who waits cuts short."""
         with self.changed:
             self.changed.wait_for(lambda: self.waiting or self._is_over(), _IDLE)
             if self._is_over():
@@ -162,9 +162,9 @@ class BackgroundQueue(Generic[Item]):
             if not self.waiting:
                 self._thread = None
                 return False
-            self._resting = True
-            self.changed.wait_for(lambda: self._hurried or self._is_over(), self._rest)
-            self._resting = self._hurried = False
+            self._is_delayed = True
+            self.changed.wait_for(lambda: self._is_urgent or self._is_over(), self._delay)
+            self._is_delayed = self._is_urgent = False
             return True
 
     def _is_over(self) -> bool:
@@ -196,23 +196,23 @@ class Keeper:
     def __init__(self, store: Store, *, waiting: int = _WAITING, waiting_bytes: int = _WAITING_BYTES) -> None:
         self.store = store
         self._limits = waiting, waiting_bytes
-        self._patience = _LOCAL_PATIENCE if store.local else _PATIENCE
+        self._secret_timeout = _LOCAL_SECRET_TIMEOUT if store.local else _SECRET_TIMEOUT
         self._secret = store.secret if store.at_hand else None
         self._paused_until, self._closed = 0.0, False
-        self._jobs = BackgroundQueue("shaping-keeper", self._work, batch=1, rest=_REST if store.local else 0.0)
+        self._jobs = BackgroundQueue("shaping-keeper", self._work, batch=1, delay=_WRITE_DELAY if store.local else 0.0)
 
     @property
     def secret(self) -> bytes | None:
         """The store's key for refs and cursors; None while the store cannot be reached."""
         if self._secret is None and self._ask(_Job("", self._learn_secret)):
-            self._jobs.wait_for(lambda: not self._busy_with(""), self._patience)
-            self._patience = 0.0  # a store that hangs delays one call, once
+            self._jobs.wait_for(lambda: not self._busy_with(""), self._secret_timeout)
+            self._secret_timeout = 0.0  # a store that hangs delays one call, once
         return self._secret
 
     def open(self) -> None:
         """Open the store in the background, so that the first call need not wait for its key."""
         if self._secret is None:
-            self._ask(_Job("", self._learn_secret), pressing=True)
+            self._ask(_Job("", self._learn_secret), urgent=True)
 
     def keep(
         self,
@@ -257,7 +257,7 @@ class Keeper:
         self._jobs.close(timeout)
         self.store.close()
 
-    def _ask(self, job: _Job, *, pressing: bool = False) -> bool:
+    def _ask(self, job: _Job, *, urgent: bool = False) -> bool:
         self._jobs.after_fork()
         with self._jobs.changed:
             waiting, (count, total) = self._jobs.waiting, self._limits
@@ -267,8 +267,8 @@ class Keeper:
                 return False
             for older in [one for one in waiting if one.ref == job.ref]:
                 waiting.remove(older)
-            much = len(waiting) >= count * _PRESSING or held > total * _PRESSING
-            self._jobs.put(job, pressing=pressing or much)
+            much = len(waiting) >= count * _URGENT_SHARE or held > total * _URGENT_SHARE
+            self._jobs.put(job, urgent=urgent or much)
             return True
 
     def _busy_with(self, ref: str) -> bool:

@@ -81,7 +81,7 @@ def test_an_answer_too_large_for_its_store_says_so_and_names_no_ref() -> None:
 
 
 def test_what_waits_for_the_answer_to_go_out_first_is_written_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.store.keeper._REST", 600)
+    monkeypatch.setattr("shaping.store.keeper._WRITE_DELAY", 600)
     keeper = Keeper(MemoryStore(ROOM))
     assert keeper.keep("r", lambda: b"payload", ttl=60)
     assert keeper.get("r", timeout=60) == Stored(b"payload", {})
@@ -92,7 +92,7 @@ def test_what_waits_for_the_answer_to_go_out_first_is_written_when_asked_for(mon
 
 
 def test_where_much_waits_it_is_written_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.store.keeper._REST", 600)
+    monkeypatch.setattr("shaping.store.keeper._WRITE_DELAY", 600)
     keeper = Keeper(MemoryStore(ROOM), waiting=16)
     kept = [keeper.keep(f"r_{number}", lambda: b"x", ttl=60) for number in range(3)]
     assert _written(keeper.store, "r_2")
@@ -107,7 +107,7 @@ class SharedStore(MemoryStore):
 
 
 def test_a_store_that_other_machines_read_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.store.keeper._REST", 600)
+    monkeypatch.setattr("shaping.store.keeper._WRITE_DELAY", 600)
     keeper = Keeper(SharedStore(ROOM))
     assert keeper.keep("r", lambda: b"x", ttl=60)
     assert _written(keeper.store, "r")
@@ -220,7 +220,7 @@ def test_the_secret_of_a_store_that_is_down_is_none_and_asked_for_once(monkeypat
 
 
 def test_a_store_that_hangs_delays_one_call_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.store.keeper._PATIENCE", 0.01)
+    monkeypatch.setattr("shaping.store.keeper._SECRET_TIMEOUT", 0.01)
     answers = threading.Event()
 
     class Hanging(DownStore):
@@ -235,7 +235,7 @@ def test_a_store_that_hangs_delays_one_call_for_a_moment(monkeypatch: pytest.Mon
 
     keeper = Keeper(Hanging(ROOM))
     assert keeper.secret is None
-    assert keeper._patience == 0
+    assert keeper._secret_timeout == 0
     assert keeper.secret is None
     answers.set()
     assert keeper.flush(60)
