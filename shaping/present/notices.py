@@ -32,6 +32,7 @@ _LAST: Final = re.compile(r"((?:[^.\[\]\"\s]{1,40}\.)?[^.\[\]\"\s]{1,40})(?:\[\]
 ROOMY: Final = 400  # tokens of a budget that has room for the names of SQL tables, or of files
 _OPEN: Final = "\n("  # begins a line below the data
 _MOST: Final = 150  # tokens of the line below a cut list
+_LEAST_BYTES: Final = 2  # of that line that one token stands for: it is words, and one ref
 _BYTES: Final = 4  # of JSON that one token stands for, at the most
 # What is counted, where it is not called as the reason is.
 _COUNTED: Final = {"string": "characters", "depth": "members"}
@@ -112,8 +113,8 @@ def _omission_notice(response: Presented) -> str:
     count, most = counter(response.plan.tokenizer).exact, _most_tokens(response)
     lines = (_notice(response, size) for size in _SIZES)
     # The smallest goes out where even that is longer, as by the names of its lists.
-    # No text has more tokens than bytes: a short line is not counted, for which a vocabulary would be loaded.
-    fits = (line for line in lines if upper_bound(line) <= most or count(line) <= most)
+    # A line that is surely short is not counted, for which a vocabulary would be loaded or looked through.
+    fits = (line for line in lines if upper_bound(line) <= _LEAST_BYTES * most or count(line) <= most)
     return next(fits, "") or _notice(response, _SIZES[-1])
 
 
