@@ -13,7 +13,7 @@ import orjson
 
 from shaping.paths import PathError, parse
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Slice, Step, join
-from shaping.redaction import without_secrets
+from shaping.redaction import paths_without_secrets, without_secrets
 from shaping.response import Omission, Shaped, cut_end
 from shaping.store.backends import Stored, StoreError
 
@@ -111,7 +111,9 @@ def _keep(keeper: Keeper, body: dict[str, Any], ttl: float) -> str | None:
 
 
 def _written(omissions: Sequence[Omission]) -> list[list[Any]]:
-    return [[without_secrets(one.path), one.count, one.reason] for one in omissions[:_MOST_OMISSIONS]]
+    some = omissions[:_MOST_OMISSIONS]
+    paths = paths_without_secrets([one.path for one in some])
+    return [[path, one.count, one.reason] for path, one in zip(paths, some, strict=True)]
 
 
 def _part(store: Store, part: dict[str, Any]) -> SentPart | None:

@@ -78,6 +78,7 @@ def is_for_model(result: Mapping[str, Any]) -> bool:
 
 ValueT = TypeVar("ValueT")
 _KNOWN = frozenset({"content", "structuredContent", "_meta"})  # all other members of a result are the server's own
+_USUAL = (("isError", False), ("isError", True), ("resultType", "complete"))  # but for these, which hold no secret
 # Answers that describe what a server has: the names and descriptions in them are no data of its tools.
 _DEFINITIONS = frozenset(
     {"initialize", "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list"}
@@ -119,7 +120,7 @@ def protect_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, 
     content = result.get("content", [])
     if plan.redact.values and (clean := _without_split_keys(content, hits)) is not content:
         result = {**result, "content": clean}
-    own = bool(result.keys() - _KNOWN - {"isError"})
+    own = any(name not in _KNOWN and (name, value) not in _USUAL for name, value in result.items())
     out = dict(_members(result, "result", plan.redact, hits, _KNOWN) if own else result)
     if any(not _is_bare(block) for block in result.get("content") or ()):
         blocks = enumerate(result["content"])

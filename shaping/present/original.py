@@ -15,7 +15,7 @@ from shaping.paths import FieldPlan, compile_fields, select
 from shaping.paths.grammar import Trail, write_trail
 from shaping.paths.rules import differs, original
 from shaping.present.notices import summarize_columns
-from shaping.redaction import without_secrets
+from shaping.redaction import paths_without_secrets, without_secrets
 from shaping.response import CallContext, Omission, Reason, cached_property, grouped
 from shaping.settings.plan import Empties, Plan
 from shaping.store.expand import price, price_of
@@ -238,9 +238,8 @@ class Original:
         """Group omissions as a reader is told them, each with its estimated price and the ref that brings it back."""
         listed = grouped(omissions)
         ref = self.ref if with_ref and listed else None
-        # A path is made of keys, which may be secrets too; most lists of them have none, by one look at all.
         paths = [each.path for each in listed]
-        shown = paths if self.plan.redact.off or without_secrets(paths) == paths else list(map(without_secrets, paths))
+        shown = paths if self.plan.redact.off else paths_without_secrets(paths)
         return tuple(
             Omission(path, each.count, each.reason)
             if each.reason in _NEVER_SENT

@@ -93,6 +93,11 @@ def without_secrets(value: Value, *, names: bool = False) -> Value:
     return cleaned
 
 
+def paths_without_secrets(paths: list[str]) -> list[str]:
+    """Return paths without secrets: they are made of keys, which may be some; most lists have none, by one look."""
+    return paths if without_secrets(paths) == paths else list(map(without_secrets, paths))
+
+
 def rules_for(value: Any, compact_json: bytes | None = None) -> Ruleset:
     """Return the rules that may find something, by one look at the whole value; none for most values."""
     if isinstance(value, str):
