@@ -24,7 +24,7 @@ from shaping.errors import ErrorDetail, from_exception, registry
 from shaping.errors.exceptions import says_less, text_of
 from shaping.present import Presented
 from shaping.redaction import without_secrets
-from shaping.response import CallContext, CallNotes, Shaped, ShapedDict, ShapedList, Warned
+from shaping.response import CallContext, CallNotes, Shaped, ShapedDict, ShapedList, Warned, cached_property
 from shaping.settings.plan import Overrides, Plan
 from shaping.shaper import Shaper
 from shaping.values import json_digest
@@ -231,12 +231,12 @@ class DecoratedCall(CallNotes):
         reported = report_error(shaped, error, self)
         return marked(shaped, None) if reported is None else reported
 
-    @functools.cached_property
+    @cached_property
     def framework(self) -> Framework | None:
         """What kind of framework is making the call."""
         return calling_framework(self.tool, self.args)
 
-    @functools.cached_property
+    @cached_property
     def chosen(self) -> tuple[Plan, tuple[Warned, ...]]:
         """The choices for the call, and what is wrong with them; an MCP framework gets the dialect it advertised."""
         tool, pinned = self.tool, self.tool.pinned

@@ -188,8 +188,7 @@ class Original:
         gone = [found for found in self._empties if found.omission.reason in _NULL_OR_EMPTY]
         if not self.cleaned.omissions:
             return gone
-        before: dict[Trail, list[Any]] = {None: [self.cleaned.without_empties]}
-        after: dict[Trail, list[Any]] = {None: [self.cleaned.value]}
+        before, after = _Values([self.cleaned.without_empties]), _Values([self.cleaned.value])
         return [found for found in gone if not _went_with(found.trail, before, after)]
 
     @property
@@ -201,10 +200,10 @@ class Original:
     def absent_line(self) -> str:
         """The line below the data that names the null and empty members: of all records, or of those that lack them."""
         groups: dict[str, dict[str, None]] = {}
-        known: dict[Trail, list[Any]] = {None: [self.cleaned.without_empties]}
+        data = _Values([self.cleaned.without_empties])
         for found in self._absent:
             reason: str = found.omission.reason
-            if "[]" in found.omission.path and _is_shown(found.trail, known):
+            if "[]" in found.omission.path and _is_shown(found.trail, data):
                 reason = f"{reason} if missing"
             groups.setdefault(reason, {})[_member_name(found.omission)] = None
         line = "; ".join(f"{reason}: {_some(tuple(groups[reason]))}" for reason in _ABSENT if reason in groups)
@@ -222,7 +221,8 @@ class Original:
             return False  # of one member no line is cheaper than the member
         members = [f',"{path.rpartition(".")[2]}":null' for path in counts]
         once, often = sum(map(len, members)), sum(map(int.__mul__, map(len, members), counts.values()))
-        line, dropped = self.absent_line.strip() + self._lists_omissions * len(self.absent) * _ENTRY, "".join(members)
+        line = self.absent_line.strip() + (len(self.absent) * _ENTRY if self._lists_omissions else "")
+        dropped = "".join(members)
         cost, gain = cheap(line), cheap(dropped) * often / once
         # Guessed where that is sure, and where little is at stake: exact counts would cost every answer more time than
         # this line is worth.
@@ -265,34 +265,48 @@ def _member_name(omission: Omission) -> str:
     return omission.path.split("[].", 1)[-1].replace("[]", "")
 
 
-def _is_shown(trail: Trail, known: dict[Trail, list[Any]]) -> bool:
-    """Whether a record at a place has the member that others lack; `known` are the values at places looked at."""
+class _Values:
+    """The values at a place, those of all elements of a list together, and at the places below that were looked at."""
+
+    __slots__ = ("below", "values")
+
+    def __init__(self, values: list[Any]) -> None:
+        self.values = values
+        self.below: dict[str | int, _Values] = {}
+
+    def at(self, trail: Trail) -> _Values:
+        """Return the values at a place below."""
+        if trail is None:
+            return self
+        parent, step = trail
+        above = self.at(parent)
+        found = above.below.get(step)
+        if found is None:
+            found = above.below[step] = _Values(
+                [value[step] for value in above.values if type(value) is dict and step in value]
+                if isinstance(step, str)
+                else [item for value in above.values if type(value) is list for item in value]
+            )
+        return found
+
+
+def _is_shown(trail: Trail, data: _Values) -> bool:
+    """Whether a record at a place has the member that others lack."""
     if trail is None:
         return False
     parent, name = trail
-    return any(type(record) is dict and name in record for record in _values_at(parent, known))
+    return any(type(record) is dict and name in record for record in data.at(parent).values)
 
 
-def _went_with(trail: Trail, before: dict[Trail, list[Any]], after: dict[Trail, list[Any]]) -> bool:
+def _went_with(trail: Trail, before: _Values, after: _Values) -> bool:
     """Whether something that a place is in was there before and is not after."""
     while trail is not None:
         trail, _ = trail
-        if not _values_at(trail, after) and _values_at(trail, before):
+        if after.at(trail).values:  # and so is all that this is in
+            return False
+        if before.at(trail).values:
             return True
     return False
-
-
-def _values_at(trail: Trail, known: dict[Trail, list[Any]]) -> list[Any]:
-    """Return the values at a place, those of all elements of a list together."""
-    if trail not in known and trail is not None:
-        parent, step = trail
-        above = _values_at(parent, known)
-        known[trail] = (
-            [value[step] for value in above if type(value) is dict and step in value]
-            if isinstance(step, str)
-            else [item for value in above if type(value) is list for item in value]
-        )
-    return known[trail]
 
 
 def _some(names: tuple[str, ...]) -> str:
