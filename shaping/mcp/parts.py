@@ -435,7 +435,8 @@ def _within_together(parts: list[Shaped], plan: Plan) -> list[Shaped]:
     # What is far over the limit is not written whole to know it.
     if sum(sizes) <= limit * LOOK and budget.holds("\n".join(one.text for one in parts), exact):
         return parts
-    fitted, left, lengths = list(parts), limit, dict(plan.max_lengths)
+    fitted, left = list(parts), limit
+    lengths = {unit: most - len(parts) for unit, most in plan.max_lengths}  # without their line ends
     for done, index in enumerate(sorted(range(len(parts)), key=sizes.__getitem__)):
         waiting = len(parts) - done
         share = max(1, left // waiting)
