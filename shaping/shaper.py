@@ -150,7 +150,7 @@ class Shaper(PlanChooser):
             )
             if response is None:
                 # The records of a log would be cut at their end; cut as a text, it keeps the lines that report errors.
-                response = self._shape(plan.but(parse=()), value, call)
+                response = self._shape(plan.replace(parse=()), value, call)
         except CleaningError as fault:
             return unshaped(fault.original, read.plan, read.call, fault.cause)
         except Exception as fault:  # noqa: BLE001 (a fault of cleaning or presenting must not cost it either)
@@ -221,7 +221,7 @@ class Shaper(PlanChooser):
         kept = recall(keeper, ref, owner=owner or self.facts.session_id)
         plan = self.plan(kept.meta.get("tool", ""), surface=surface)
         if search is not None:
-            plan = plan.but(max_tokens=max_tokens or plan.max_tokens)
+            plan = plan.replace(max_tokens=max_tokens or plan.max_tokens)
             return present_hits(kept, search, plan, self._shape, cursor=cursor)
         return expanded_page(
             kept,
@@ -257,7 +257,7 @@ class Shaper(PlanChooser):
             self._databases = Databases()
         key = (ref, owner or "", surface, self.loaded_config.hash)
         plan, rows = self._databases.query(key, sql, recalled)
-        return present_rows(rows, plan.but(max_tokens=max_tokens or plan.max_tokens), self._shape)
+        return present_rows(rows, plan.replace(max_tokens=max_tokens or plan.max_tokens), self._shape)
 
     def keeper(self, surface: Surface) -> Keeper:
         """Return what writes to this shaper's store; the surface of the first call decides which."""
@@ -307,4 +307,4 @@ def _read(value: Any, plan: Plan, call: CallContext) -> _Reading:
 
 def for_rows(plan: Plan, parsed: Parsed) -> Plan:
     """Return a plan by which rows of CSV stay rows: as JSON even a few of them are dearer."""
-    return plan.but(encoding="table") if parsed.format == "csv" and plan.encoding == "auto" else plan
+    return plan.replace(encoding="table") if parsed.format == "csv" and plan.encoding == "auto" else plan

@@ -169,7 +169,7 @@ def envelope_in(value: dict[str, Any], plan: Plan) -> tuple[Any, Plan]:
     found = envelopes.read_wire(value, paths=paths)
     if found is None:
         return value, plan
-    return found, plan.but(dialect=form) if plan.dialect == "none" else plan
+    return found, plan.replace(dialect=form) if plan.dialect == "none" else plan
 
 
 def data_in(text: str, plan: Plan) -> Parsed | None:

@@ -224,7 +224,7 @@ class DecoratedCall(CallNotes):
         plan = self.plan
         # Half of it, because an error has a share of the budget and its words are written as JSON there.
         most = None if plan.max_tokens is None else plan.max_tokens // 2
-        words = self.tool.shaper.shape_by(plan.for_error().but(max_tokens=most), str(error))
+        words = self.tool.shaper.shape_by(plan.for_error().replace(max_tokens=most), str(error))
         return detail.model_copy(update={"message": without_secrets(words.text)})
 
     def _failed(self, shaped: Shaped, error: Exception | None) -> Any:

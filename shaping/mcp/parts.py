@@ -425,7 +425,7 @@ def shape_parts(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     # One part alone was cut to the budget already.
     if budget is None or len(shaped) == 1:
         return shaped
-    return _within_together(shaped, context.plan.but(max_tokens=budget - len(shaped)))  # with their line ends
+    return _within_together(shaped, context.plan.replace(max_tokens=budget - len(shaped)))  # with their line ends
 
 
 def _within_together(parts: list[Shaped], plan: Plan) -> list[Shaped]:
@@ -465,7 +465,7 @@ def fit_blocks(result: Mapping[str, Any], context: ResultContext) -> tuple[Mappi
         return result, context
     tokens = counter(plan.tokenizer).exact(written)
     if tokens <= plan.max_tokens * _BLOCKS_MOST:
-        return result, context._replace(plan=plan.but(max_tokens=plan.max_tokens - tokens))
+        return result, context._replace(plan=plan.replace(max_tokens=plan.max_tokens - tokens))
     first = next(place for place, text in enumerate(texts) if text)
     folded = [text.get("resource", text) for text in texts if text]
     content: list[Any] = []
@@ -491,7 +491,7 @@ def possible_channels(context: ResultContext, data: ResultData) -> ChosenChannel
 
 def protecting_plan(plan: Plan) -> Plan:
     """Return a plan that leaves out only what must never leave, and what is over its budget."""
-    return plan.but(fields=plan.private, error_fields=plan.private, empties=KEEP_EMPTIES, noise=())
+    return plan.replace(fields=plan.private, error_fields=plan.private, empties=KEEP_EMPTIES, noise=())
 
 
 def _shape_each(
@@ -524,11 +524,11 @@ def _text_before(result: Mapping[str, Any], data: ResultData, part: DataPart, cl
 
 def _plan_for(part: DataPart, plan: Plan, budget: int | None) -> Plan:
     if plan.verbatim and not is_listing(part.value):
-        plan = plan.but(noise=())
+        plan = plan.replace(noise=())
     if part.prose:
         # Field rules apply to the data that stands in prose, and hold back prose that may hold what is private.
-        return plan.but(dialect="none", max_tokens=budget)
-    return plan if plan.max_tokens == budget else plan.but(max_tokens=budget)
+        return plan.replace(dialect="none", max_tokens=budget)
+    return plan if plan.max_tokens == budget else plan.replace(max_tokens=budget)
 
 
 def _readable(block: Mapping[str, Any]) -> dict[str, Any]:

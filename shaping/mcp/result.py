@@ -236,7 +236,7 @@ def _within_limit(
     limit = context.entry.limit
     if limit and context.plan.max_tokens is not None:
         lengths = tuple((unit, most) for unit, most in limit.items() if unit in LENGTHS)
-        context = context._replace(plan=context.plan.but(max_lengths=lengths))
+        context = context._replace(plan=context.plan.replace(max_lengths=lengths))
     out = shape(shaper, result, context)
     for _ in range(_TRIES):
         excess = context.client.excess(out.wire, limit)
@@ -244,7 +244,7 @@ def _within_limit(
             break
         now = int(count(context.client.shown(out.wire)))
         budget = max(_SMALLEST, int(min(now, context.plan.max_tokens or now) / excess * 0.95))
-        context = context._replace(plan=context.plan.but(max_tokens=budget, max_lengths=()))
+        context = context._replace(plan=context.plan.replace(max_tokens=budget, max_lengths=()))
         out = shape(shaper, result, context)
     return out
 
@@ -341,7 +341,7 @@ def _without_data(shaper: Shaper, result: Mapping[str, Any], context: ResultCont
 
 def _noted(shaper: Shaper, context: ResultContext) -> list[Shaped]:
     """Return the warnings of a call as the notice below an empty text; nothing where it has none."""
-    plan = context.plan.but(dialect="none")
+    plan = context.plan.replace(dialect="none")
     return [shaper.shape_by(plan, "", context.call)] if context.call.warnings else []
 
 
@@ -590,7 +590,7 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
 
     out, shaped = attempt(plan)
     if _misfit(out, context):
-        every, of_every = attempt(plan.but(max_tokens=None, max_items=None, max_string=None))
+        every, of_every = attempt(plan.replace(max_tokens=None, max_items=None, max_string=None))
         if not _misfit(every, context):
             out, shaped = every, of_every
     return ShapedResult(with_meta(out, shaped, context), shaped)

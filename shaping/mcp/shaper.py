@@ -351,7 +351,7 @@ class MCPShaper:
     ) -> ResultContext:
         plan, wrong = self._plan(self.shaper.loaded_config, tool, options, server)
         if plan.overflow == "auto":
-            plan = plan.but(overflow="file" if self.local and session.client.files else "ref")
+            plan = plan.replace(overflow="file" if self.local and session.client.files else "ref")
         entry = session.tools.get(tool)
         if entry is None:
             entry = unlisted_entry(plan, session.client, relay=self.relay)
@@ -439,7 +439,7 @@ def _as_advertised(plan: Plan, earlier: Plan) -> Plan | None:
     if plan.private_paths != earlier.private_paths:
         # What must not leave outranks what was promised.
         return None
-    return plan.but(fields=earlier.fields, error_fields=earlier.error_fields, dialect=earlier.dialect)
+    return plan.replace(fields=earlier.fields, error_fields=earlier.error_fields, dialect=earlier.dialect)
 
 
 def _fits(session: Session, entry: ToolEntry, plan: Plan) -> bool:

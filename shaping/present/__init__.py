@@ -224,7 +224,7 @@ class Presented(Shaped):
 
     def within(self, max_tokens: int, max_lengths: Lengths = ()) -> Shaped:
         """Return this response, cut where its text has more tokens than that, or is longer."""
-        plan = self.plan.but(max_tokens=max_tokens, max_lengths=max_lengths)
+        plan = self.plan.replace(max_tokens=max_tokens, max_lengths=max_lengths)
         return _with_file(_fit(replace(self, plan=plan, fitted=Fitted(self.cleaned.value))))
 
     def text_before(self) -> str:
@@ -278,7 +278,7 @@ def _with_file(cut: Presented) -> Presented:
     file = cut.original.file if cut.truncated else None
     if file is None or not any(file.path.name in render(cut) for render in (_text, _as_json)) or file.write():
         return cut
-    plan = cut.plan.but(overflow="ref")
+    plan = cut.plan.replace(overflow="ref")
     original = replace(cut.original, plan=plan)
     return _fit(replace(cut, plan=plan, original=original, fitted=Fitted(cut.cleaned.value), terse=False))
 
@@ -287,7 +287,7 @@ def plan_beside(said: str, plan: Plan) -> Plan:
     """Return the plan for data that goes out with a text beside it, which takes its part of the budget."""
     if plan.max_tokens is None:
         return plan
-    return plan.but(max_tokens=max(1, plan.max_tokens - counter(plan.tokenizer).exact(said) - _SPARE))
+    return plan.replace(max_tokens=max(1, plan.max_tokens - counter(plan.tokenizer).exact(said) - _SPARE))
 
 
 def fit_lines(plan: Plan, attempt: Callable[[int | None, Detail], tuple[R, str, CutText]]) -> R | None:
@@ -319,7 +319,7 @@ def _cut(whole: Presented, render: Callable[[Presented], str], exact: Callable[[
     response, fitted = _largest(whole, render, exact)
     if not fitted.fits or _is_mute(fitted, whole.cleaned.value):
         # What is said about the cut would take all of the budget: then it is only said that there was one.
-        plan = whole.plan.but(debug=False)
+        plan = whole.plan.replace(debug=False)
         response, _ = _largest(replace(whole, terse=True, plan=plan), render, exact)
     return response
 

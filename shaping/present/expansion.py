@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def whole_plan(plan: Plan) -> Plan:
     """Return a plan that filters nothing: what is asked back comes as it was, less what must never leave."""
-    return plan.but(
+    return plan.replace(
         fields=None,
         error_fields=None,
         empties=KEEP_EMPTIES,
@@ -62,7 +62,7 @@ def expanded_page(
         value = clean(kept_data, first, CallContext(arguments=arguments)).value
         # It is shaped as a page once more, which is to find numbers where there were some.
         value = with_numbers(value) if "numbers" in kept.meta else value
-        private, plan = None, whole_plan(first).but(max_string=first.max_string)
+        private, plan = None, whole_plan(first).replace(max_string=first.max_string)
 
     def page(found: Expanded) -> Shaped:
         call = CallContext(page=found.path, cursor=found.cursor, path_with_ids=found.path_with_ids)
@@ -132,7 +132,7 @@ def present_rows(rows: Rows, plan: Plan, shape: Callable[[Plan, Any, CallContext
     """Shape the rows of a query: every column that was asked for, within the tool's budget."""
     more = Warned("MORE_ROWS", f"these are the first {len(rows.records):,} rows; use LIMIT, or count with SQL")
     notes = tuple(Warned(TOOL_WARNING, note) for note in rows.notes)
-    asked = whole_plan(plan).but(max_tokens=plan.max_tokens)
+    asked = whole_plan(plan).replace(max_tokens=plan.max_tokens)
     warnings = (more, *notes) if rows.more else notes
     return shape(asked, rows.records, CallContext(warnings=warnings))
 
@@ -150,7 +150,7 @@ def present_hits(
     if cursor is not None and not cursor.isdecimal():
         raise ToolError("BAD_ARGUMENT", "the cursor of a search is the number of hits before; this is another one")
     found = search(value, wanted, start=int(cursor or 0))
-    asked = whole_plan(plan).but(max_tokens=plan.max_tokens)
+    asked = whole_plan(plan).replace(max_tokens=plan.max_tokens)
     after = {"cursor": str(found.last)} if found.last < found.total else {}
     if not found.lines:
         return shape(asked, {"found": found.total, "hits": found.shown, **after}, CallContext())
@@ -159,7 +159,7 @@ def present_hits(
     which += f" ({counted(kept.lost, 'byte')} of this output are not kept)" if kept.lost else ""
     more = f"; the next: cursor={found.last}" if after else ""
     text = "\n--\n".join([which + more, *blocks])
-    return shape(asked.but(parse=()), text, CallContext(page=""))
+    return shape(asked.replace(parse=()), text, CallContext(page=""))
 
 
 def _numbered(text: str, first: int) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("shaping")
 
 # A server that is slow to start is left out after so long, and announced when it is there.
-START_PATIENCE = 10.0
+START_WAIT_SECONDS = 10.0
 _INVALID_PARAMS = -32602
 _UNSUPPORTED_PROTOCOL_VERSION = -32022
 _HANDSHAKE_VERSIONS = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
@@ -240,7 +240,7 @@ class Router:
 
     async def _initialize(self, message: Message) -> dict[str, Any]:
         starts = [asyncio.create_task(server.ask("initialize", message.params)) for server in self._servers]
-        await asyncio.wait(starts, timeout=START_PATIENCE)
+        await asyncio.wait(starts, timeout=START_WAIT_SECONDS)
         if not any(start.done() and start.exception() is None for start in starts):
             # With nothing to show yet, a server that is still starting is worth more of the client's time.
             await _first_success(starts)

@@ -1,4 +1,4 @@
-"""What a rule is, the two regex engines that run it, and second looks at what a pattern found."""
+"""What a rule is, the two regex engines that run it, and checks of what a pattern found."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)  # one object a rule, found by identity: hashing its fields is slow
 class Rule:
-    r"""A kind of credential: its pattern, words that must stand before it, and a second look at what was found.
+    r"""A kind of credential: its pattern, words that must stand before it, and a check of what was found.
 
     Patterns keep to what both engines read: no lookaround unless there is a seed, no class that means more to one of
     them (`\s`, `\w`), repeats bounded or last. They describe the plain text: escaped forms are decoded before.
@@ -132,7 +132,7 @@ class Rule:
     pattern: str
     near: str | None = None
     check: Callable[[str], bool] | None = None  # by default: not a placeholder
-    hint: str | None = None  # what the first look searches for, where the pattern's own beginning is too common
+    hint: str | None = None  # what the prefilter searches for, where the pattern's own beginning is too common
     seed: str | None = None  # what the fast engine searches for in place of the pattern, where it cannot read that
     find: Callable[[str], Iterable[tuple[int, int]]] | None = None  # for what no pattern can describe
 
@@ -156,7 +156,7 @@ _BEFORE: Final = re.compile(r"[A-Za-z0-9]")
 _REPEAT: Final = re.compile(r"\[[^\]]*\](?:\{|\+|\*)")
 _FOLDED: Final = "(?i:"
 _ESCAPES: Final = re.compile(r"\\b|\\(?=\W)|\(\?:|[()|]")
-SHORT: Final = 1024  # bytes up to which one look for everything is faster than a few
+SHORT: Final = 1024  # bytes up to which one test for everything is faster than a few
 _FEW: Final = 12  # rules that are tried one by one
 _NAMES: Final = 4096
 _PART, _OVERLAP = 1 << 20, 1 << 10  # characters that are lowered at a time, and more than any hint has
@@ -184,11 +184,11 @@ class Ruleset:
         """Return the rules whose pattern is in the text; their checks are still to be made."""
         if len(self.rules) <= _FEW:
             return [rule for rule, is_in in self._tests if is_in(text)]
-        if len(text) < SHORT and not any(look(text) for look in self.first_looks):
+        if len(text) < SHORT and not any(is_in(text) for is_in in self.prefilters):
             return []
-        hinted = {rule for look, rules in self._looks if look(text) for rule in rules}
+        hinted = {rule for is_in, rules in self._prefilters_by_rules if is_in(text) for rule in rules}
         for part in lower_parts(text):
-            hinted.update(rule for look, rules in self._lower_looks if look(part) for rule in rules)
+            hinted.update(rule for is_in, rules in self._lowercase_prefilters if is_in(part) for rule in rules)
         return [rule for rule in self.rules if rule in hinted and _single(rule)(text)] if hinted else []
 
     def spans(self, text: str, spare: Rule | None = None) -> list[Span]:
@@ -220,9 +220,9 @@ class Ruleset:
         return has_one(known) if known else _never
 
     @cached_property
-    def first_looks(self) -> tuple[Test, ...]:
-        """The looks of which one finds something in a short text that has what a rule cannot do without."""
-        # All in one have so many states that opaque ids fill the engine's memory, and from then on a look takes 1,000
+    def prefilters(self) -> tuple[Test, ...]:
+        """The tests of which one finds something in a short text that has what a rule cannot do without."""
+        # All in one have so many states that opaque ids fill the engine's memory, and from then on a test takes 1,000
         # times as long: those that ignore case are apart, and a repeat that no letter begins is alone.
         groups: dict[str, list[str]] = {}
         for hint in map(_hint, self.rules):
@@ -231,14 +231,14 @@ class Ruleset:
         return tuple(map(has_one, groups.values()))
 
     @cached_property
-    def _looks(self) -> tuple[tuple[Test, list[Rule]], ...]:
-        return _grouped_looks({rule: _hint(rule) for rule in self.rules if _FOLDED not in _hint(rule)})
+    def _prefilters_by_rules(self) -> tuple[tuple[Test, list[Rule]], ...]:
+        return _grouped_prefilters({rule: _hint(rule) for rule in self.rules if _FOLDED not in _hint(rule)})
 
     @cached_property
-    def _lower_looks(self) -> tuple[tuple[Test, list[Rule]], ...]:
-        """The first looks of rules that ignore case: at lower case, where the engine has words that it can skip to."""
+    def _lowercase_prefilters(self) -> tuple[tuple[Test, list[Rule]], ...]:
+        """The prefilters of rules that ignore case: for lower case, where the engine has words that it can skip to."""
         hints = {rule: _hint(rule) for rule in self.rules if _FOLDED in _hint(rule)}
-        return _grouped_looks({rule: hint.replace(_FOLDED, "(?:").lower() for rule, hint in hints.items()}, most=4)
+        return _grouped_prefilters({rule: hint.replace(_FOLDED, "(?:").lower() for rule, hint in hints.items()}, most=4)
 
 
 NO_RULES: Final = Ruleset(())
@@ -285,7 +285,7 @@ def _hint(rule: Rule) -> str:
     return rule.hint or rule.near or rule.seed or _beginning(rule.pattern)
 
 
-def _grouped_looks(hints: dict[Rule, str], most: int = 20) -> tuple[tuple[Test, list[Rule]], ...]:
+def _grouped_prefilters(hints: dict[Rule, str], most: int = 20) -> tuple[tuple[Test, list[Rule]], ...]:
     sized: dict[int, list[Rule]] = {}
     for rule, hint in hints.items():
         sized.setdefault(min(_group_size(hint), most), []).append(rule)

@@ -21,7 +21,7 @@ from shaping.paths.spelling import visible_text
 from shaping.redaction.credentials import BY_NAME, CREDENTIALS, PRIVATE_KEY, key_in_part, may_hold_key, parts_of_keys
 from shaping.redaction.engine import NO_RULES, SHORT, Rule, Ruleset, has_one, lower_parts, mark
 from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
-from shaping.redaction.text import assigned, candidates, is_mark, normal_name, replace, secrets, suspicious
+from shaping.redaction.text import assigned, candidates, is_mark, normal_name, prefilter, replace, secrets
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -115,7 +115,7 @@ def _rules_for_json(written: bytes) -> Ruleset:
     apart = _NAME_APART if b'alue":' in written else _NAME_IN_LIST
     for start in range(0, len(written), _PART):
         text = written[start : start + _PART + _OVERLAP].decode("utf-8", "replace")
-        if len(text) < SHORT and not suspicious(CREDENTIALS)(text) and not _NAME_APART(text.lower()):
+        if len(text) < SHORT and not prefilter(CREDENTIALS)(text) and not _NAME_APART(text.lower()):
             continue
         rules, hidden = candidates(text)
         found.update(rules.rules)

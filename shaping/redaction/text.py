@@ -274,16 +274,16 @@ def secrets(text: str, rules: Ruleset = CREDENTIALS, context: str = "", rest: in
 
 
 @lru_cache(maxsize=256)
-def suspicious(rules: Ruleset) -> Test:
-    """Return the test of whether a short text may need a look for anything."""
-    looks = (*rules.first_looks, _HAS_BASE64, _IS_ODD)
-    return lambda text: any(look(text) for look in looks)
+def prefilter(rules: Ruleset) -> Test:
+    """Return a test that is false, as for most short texts, only where none of the rules finds anything."""
+    tests = (*rules.prefilters, _HAS_BASE64, _IS_ODD)
+    return lambda text: any(is_in(text) for is_in in tests)
 
 
 def _may_hold(text: str, rules: Ruleset) -> bool:
     seen = encodable(text)
     if len(text) < SHORT and seen is text:  # a half of a surrogate pair is no longer there to be found
-        return bool(suspicious(rules)(seen))
+        return bool(prefilter(rules)(seen))
     return may_be_decoded(text) or _breaks(text) or bool(rules.matching(seen) or _HAS_BASE64(seen))
 
 

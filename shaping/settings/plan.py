@@ -152,7 +152,7 @@ class Plan:
     max_lengths: Lengths = ()  # what the client shows of a text, in units of `LENGTHS`
     _variants: dict[tuple[Any, ...], Plan] = field(default_factory=dict, init=False, repr=False)
 
-    def but(self, **choices: Any) -> Plan:
+    def replace(self, **choices: Any) -> Plan:
         """Return the plan with other choices; most are asked for again, and a copy takes long beside a small answer."""
         asked = tuple(choices.items())
         found = self._variants.get(asked)
@@ -170,11 +170,11 @@ class Plan:
     @property
     def anywhere(self) -> Plan:
         """The plan with its private paths at any depth: what stands around data has a shape of its own."""
-        return self if self.private is None else self.but(private=self.private.at_any_depth())
+        return self if self.private is None else self.replace(private=self.private.at_any_depth())
 
     def for_error(self) -> Plan:
         """Return the plan for a tool's error: its words and its data are never noise, and JSON in it stays JSON."""
-        return self.but(fields=self.error_fields, noise=(), encoding="json", dialect="none")
+        return self.replace(fields=self.error_fields, noise=(), encoding="json", dialect="none")
 
     @property
     def verbatim(self) -> bool:

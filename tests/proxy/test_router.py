@@ -124,7 +124,7 @@ async def test_one_server_that_cannot_start_does_not_take_the_others_along(
 async def test_a_server_that_comes_late_is_announced_and_its_tools_work(
     connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("shaping.proxy.router.START_PATIENCE", 3.0)
+    monkeypatch.setattr("shaping.proxy.router.START_WAIT_SECONDS", 3.0)
     flag = tmp_path / "go"
     async with connect(combined_server([held(flag), *named("a")])) as driver:
         before = await names(driver)
@@ -162,7 +162,7 @@ async def test_where_no_server_can_start_every_reason_is_told(connect: Connect) 
 async def test_servers_that_are_all_slow_are_waited_for(
     connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shaping.proxy.router.START_PATIENCE", 0.1)
+    monkeypatch.setattr("shaping.proxy.router.START_WAIT_SECONDS", 0.1)
     flag = tmp_path / "go"
     async with connect(combined_server([held(flag, "a"), held(flag, "b")]), greet=False) as driver:
         greeting = asyncio.create_task(driver.greet())

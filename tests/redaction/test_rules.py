@@ -18,7 +18,7 @@ from shaping.paths.spelling import visible_text
 from shaping.redaction import redact, redact_json
 from shaping.redaction.credentials import CREDENTIALS
 from shaping.redaction.engine import _precise, _whole, encodable
-from shaping.redaction.text import assigned, secrets, suspicious
+from shaping.redaction.text import assigned, prefilter, secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -178,7 +178,7 @@ def test_tests_of_some_rules_together_are_not_kept_for_ever() -> None:
     # A server chooses which rules its answers may match, and there are very many ways to choose some.
     for pair in combinations(CREDENTIALS.rules[:30], 2):
         secrets("a", CREDENTIALS.only(pair))
-    assert suspicious.cache_info().currsize <= 256
+    assert prefilter.cache_info().currsize <= 256
 
 
 @settings(max_examples=300, deadline=None)
