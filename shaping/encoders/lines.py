@@ -2,27 +2,41 @@
 
 `#1=Get:{} http://x.dev/{} amd64` is a line with places for words, and stands before the first line of its kind.
 `#1 4 zlib` stands for that line with these words in their order; `{1}` is the first of them again, and `{…}` stands for
-several words. `#1 (3 lines):` stands above lines of words alone, each indented by one space. Lines that come again have
-marks (`encoders/marks.py`). Every line keeps its place in the text; only how far its columns are padded with blanks is
-lost, and a carriage return at the end of a line.
+several words. `#1 (3 lines):` stands above lines of words alone, each indented by one space. Every line keeps
+its place in the text; only how far its columns are padded with blanks is lost, and a carriage return at the end of a
+line.
+
+Of lines that come again the first is marked, and the others are written as its mark: `&3: MTU 1500` is a line that
+comes again, `&3` is that line again, `&3-7` are the lines from `&3:` to `&7:`, one after the other, and `&3 x4` is a
+line four times. A legend stands above the text.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from typing import TYPE_CHECKING, Final
 
-from shaping.encoders.marks import LEGEND, mark, unmark
-from shaping.encoders.templates import GAP_PRICE, JSON_LINE, LEAST, MOST, PLACE, LineGroup, alike, filled, told_apart
+from shaping.encoders.templates import (
+    GAP_PRICE,
+    JSON_LINE,
+    LEAST,
+    MOST,
+    PLACE,
+    LineGroup,
+    alike,
+    filled,
+    indent_of,
+    told_apart,
+)
 from shaping.parsers.sections import is_diff
 from shaping.parsers.terminal import error_lines, find_traces
 from shaping.parsers.yaml import looks_like_yaml
 from shaping.tokens import cheap, count
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     Words = Sequence[str]
 
@@ -51,6 +65,14 @@ _LOCATION = re.compile(r"^(?:\^?[0-9a-f]{7,40} [^\n]*?\d+\) |(?:[^\s:]+[:-])?\d+
 _INDENTED = re.compile(r"^(?: {2}|\t)[ \t]*\S", re.MULTILINE)
 _WIDE_GAP = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
 _TAGGED = re.compile(r"#(\d+)(?:=(.*)|( \((\d+) lines\):)|(?: (.*))?)")
+
+LEGEND: Final = "(&1-3 = the lines marked &1: to &3:, again)"
+_MARK_PAYS: Final = 24  # characters that a mark must save
+_MARKS_SAVE: Final = 0.1  # of the characters of a text is what marks must save
+_HAS_WORD = re.compile(r"[^\W_]")
+_MARKED = re.compile(r"&(\d+): (.*)")
+_AGAIN = re.compile(r"&(\d+)(?:-(\d+))?(?: x(\d+))?")
+_ONLY_AGAIN = re.compile(rf"{_AGAIN.pattern}(?: {_AGAIN.pattern})*")
 
 
 def encode(text: str) -> str:
@@ -209,3 +231,81 @@ def _shared(lines: list[list[str]]) -> int:
         if 3 * sum(number for word, number in counts.items() if word and number >= LEAST) > len(lines):
             found = place
     return found
+
+
+def mark(lines: Words) -> list[str]:
+    """Return the lines with marks for those that come again, or none where few do.
+
+    An error and a heading stay as they are, because they say what the others are about.
+    """
+    often = _often(lines)
+    size = sum(map(len, lines)) + len(lines)
+    # More than that no marks save, and most texts are ruled out by it.
+    if sum(more * (len(line) + 1) - len("&1: ") for line, more in often.items()) < _MARKS_SAVE * size:
+        return []
+    errors = error_lines(lines)
+    frames = set[int]().union(*(trace.lines for trace in find_traces(lines, errors)))
+    kept = (_headings(lines) - frames).union(errors)
+    again = _often(line for at, line in enumerate(lines) if at not in kept)
+    marks: dict[str, int] = {}
+    written: list[str] = []
+    run: list[int] = []  # the marks of lines that come again, one below the other
+    for at, line in enumerate(lines):
+        if at not in kept and line in marks:
+            run.append(marks[line])
+            continue
+        if run:
+            written += _again(run)
+            run = []
+        if at not in kept and line in again:
+            marks[line] = len(marks) + 1
+            written.append(f"&{marks[line]}: {line}")
+        else:
+            written.append(line)
+    written += _again(run)
+    return written if sum(map(len, written)) + len(written) < (1 - _MARKS_SAVE) * size else []
+
+
+def _often(lines: Iterable[str]) -> dict[str, int]:
+    """Return the lines that come again so often that a mark pays, and how many times more."""
+    # A line that is drawn costs a token or two, however long it is.
+    more = ((line, times - 1) for line, times in Counter(lines).items() if times > 1 and _HAS_WORD.search(line))
+    return {line: times for line, times in more if times * len(line.strip()) >= _MARK_PAYS}
+
+
+def unmark(lines: Words) -> Iterator[str]:
+    """Return the lines that were marked, each at its place."""
+    marked: dict[int, str] = {}
+    for line in lines:
+        if found := _MARKED.fullmatch(line):
+            marked[int(found[1])] = found[2]
+            yield found[2]
+        elif _ONLY_AGAIN.fullmatch(line):
+            for first, last, times in _AGAIN.findall(line):
+                for _ in range(int(times or 1)):
+                    yield from (marked[number] for number in range(int(first), int(last or first) + 1))
+        else:
+            yield line
+
+
+def _headings(lines: Words) -> set[int]:
+    """Return the first lines of paragraphs, and those above a line that is indented more."""
+    indents = [len(indent_of(line)) for line in lines]
+    first = {at for at, before in enumerate(["", *lines[:-1]]) if not before.strip()}
+    return first.union(at for at, line in enumerate(lines[1:]) if line.strip() and indents[at + 1] > indents[at])
+
+
+def _again(run: Sequence[int]) -> Iterator[str]:
+    """Write marks in a line, those that follow each other as the first and the last of them."""
+    parts: list[list[int]] = []  # the first mark, the last one, and how many times
+    for number, same in groupby(run):
+        times = len(list(same))
+        if parts and times == 1 and parts[-1][1:] == [number - 1, 1]:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number, times])
+    if parts:
+        yield " ".join(
+            f"&{first}" + (f"-{last}" if last > first else "") + (f" x{times}" if times > 1 else "")
+            for first, last, times in parts
+        )

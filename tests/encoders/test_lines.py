@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from shaping import Shaper, using
-from shaping.encoders.lines import decode, encode
-from shaping.encoders.marks import LEGEND, mark, unmark
+from shaping.encoders.lines import LEGEND, decode, encode, mark, unmark
 
 CASES = Path(__file__).parents[1] / "cases" / "commands"
 
