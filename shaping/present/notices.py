@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.redaction import without_secrets
+from shaping.redaction import names_without_secrets, without_secrets
 from shaping.response import EMPTY, EXPAND, TOOL_WARNING, Listed, Omission, Shaped, Warned, counted, is_never_sent
 from shaping.tokens import counter, upper_bound
 from shaping.tokens.sampling import is_within
@@ -306,10 +306,10 @@ def _line(omissions: Iterable[Omission], plan: Plan, most: int = _WHOLE.members)
             counts[reason], paths[reason] = 0, []
         counts[reason] += omission.count
         paths[reason].append(omission.path)
-    names = {reason: _last_names(found, most) for reason, found in paths.items()}
-    told = ", ".join(f"{_counted(count, reason)}{_few(names[reason], most)}" for reason, count in counts.items())
-    if not plan.redact.off and any(names.values()):
-        told = without_secrets(told)
+    names = {reason: _few(_last_names(found, most), most) for reason, found in paths.items()}
+    if not plan.redact.off:
+        names = {reason: some and names_without_secrets(some) for reason, some in names.items()}
+    told = ", ".join(f"{_counted(count, reason)}{names[reason]}" for reason, count in counts.items())
     return f"left out: {told}"
 
 

@@ -15,7 +15,7 @@ from shaping.paths import FieldPlan, compile_fields, select
 from shaping.paths.grammar import Trail, write_trail
 from shaping.paths.rules import differs, original
 from shaping.present.notices import summarize_columns
-from shaping.redaction import paths_without_secrets, without_secrets
+from shaping.redaction import names_without_secrets, paths_without_secrets
 from shaping.response import CallContext, Omission, Reason, cached_property, grouped
 from shaping.settings.plan import Empties, Plan
 from shaping.store.expand import price, price_of
@@ -207,7 +207,7 @@ class Original:
                 reason = f"{reason} if missing"
             groups.setdefault(reason, {})[_member_name(found.omission)] = None
         line = "; ".join(f"{reason}: {_some(tuple(groups[reason]))}" for reason in _ABSENT if reason in groups)
-        return line and "\n" + (line if self.plan.redact.off else without_secrets(line))
+        return line and "\n" + (line if self.plan.redact.off else names_without_secrets(line))
 
     @property
     def _lists_omissions(self) -> bool:

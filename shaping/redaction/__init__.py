@@ -1,9 +1,9 @@
 """Secrets out of what a model reads, what a store keeps and what a log says.
 
 `redact` and `redact_json` return what a tool said without its secrets; `without_secrets` does so for whatever else
-leaves (names, descriptions, instructions, prompts, requests, log lines), and `paths_without_secrets` for many paths at
-once; `redact_stream` for a text in parts, and `SplitKeyRedactor` for values that come one after another; `log_fault`
-logs a fault without what its message may quote.
+leaves (names, descriptions, instructions, prompts, requests, log lines), `names_without_secrets` for what comes again
+with each answer, and `paths_without_secrets` for many paths at once; `redact_stream` for a text in parts, and
+`SplitKeyRedactor` for values that come one after another; `log_fault` logs a fault without what its message may quote.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from traceback import format_tb
 from typing import Final
 
 from shaping.redaction.credentials import unfinished_key_start
-from shaping.redaction.redact import Hit, SplitKeyRedactor, paths_without_secrets, redact, redact_json, without_secrets
+from shaping.redaction.redact import (
+    Hit,
+    SplitKeyRedactor,
+    names_without_secrets,
+    paths_without_secrets,
+    redact,
+    redact_json,
+    without_secrets,
+)
 from shaping.redaction.text import assigned, secrets
 
 __all__ = [
@@ -22,6 +30,7 @@ __all__ = [
     "SplitKeyRedactor",
     "StreamRedactor",
     "log_fault",
+    "names_without_secrets",
     "paths_without_secrets",
     "redact",
     "redact_json",

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
@@ -91,6 +92,12 @@ def without_secrets(value: Value, *, names: bool = False) -> Value:
     """Return text or plain data without secrets: names, descriptions, instructions, prompts, requests, log lines."""
     cleaned: Value = redact(value, names=names)[0]
     return cleaned
+
+
+@lru_cache(maxsize=256)
+def names_without_secrets(line: str) -> str:
+    """Return a line of members' names without secrets; the answers of one tool mostly have the same names."""
+    return without_secrets(line)
 
 
 def paths_without_secrets(paths: list[str]) -> list[str]:
