@@ -23,6 +23,8 @@ _EDIT = re.compile(r"[?&]action=edit|/edit/|/issues/new\?|[?&]filename=")
 _LINK = re.compile(
     r"\[(?>[^\[\]]{0,500}+(?:\[[^\[\]]{0,500}+\][^\[\]]{0,500}+)?+)\]\([^()\s]{0,2000}+(?:\([^()]{0,200}+\)[^()\s]{0,200}+)?+\)"
 )
+_PERMALINK = re.compile(r"[ \t]*¶(?=\s|$)(?!\s*\d)")  # of a heading; one before a number is a paragraph of a law
+_ESCAPED = re.compile(r"(`[^`]*`)|\\([_=])")  # by a converter; in code a backslash means itself
 _NAMED_LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\([^()\s]{8,1000}\)")
 _HEADING = re.compile(r"^# \S", re.MULTILINE)
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d+\.)?\s*(?:[-*+•]\s*)?")
@@ -44,7 +46,9 @@ def strip_page(text: str) -> str:
     if sum(_sentences(text)) < _PROSE:
         return text
     text = _without_masthead(text)
-    return _without_targets(_without_navigation(text.split("\n"), len(text)))
+    text = _without_targets(_without_navigation(text.split("\n"), len(text)))
+    text = _PERMALINK.sub("", text) if "¶" in text else text
+    return _ESCAPED.sub(r"\1\2", text) if "\\_" in text or "\\=" in text else text
 
 
 def _sentences(text: str) -> list[int]:

@@ -26,7 +26,7 @@ _POINTER = " [cursor=pointer]"
 _CHROME = re.compile(r'^( *)uid=\S+ (\w+(?= |$))?(?: ?"((?:[^"\\]|\\.)*)")?', re.MULTILINE)
 # Words by themselves, with a role or, since version 1, without.
 _CHROME_WORDS = re.compile(r'(?P<start> *uid=\S+ (?:(?:StaticText|InlineTextBox) )?)"(?P<words>[^"\n]*)"')
-_CHROME_BREAK = re.compile(r'^ *uid=\S+ LineBreak "\n"(?:\n|\Z)', re.MULTILINE)
+_CHROME_BLANK = re.compile(r'^ *uid=\S+ (?:(?:LineBreak|StaticText|InlineTextBox) )?"[\s|»·•]*"(?:\n|\Z)', re.MULTILINE)
 _CHROME_SITE = re.compile(r'^uid=\S+ RootWebArea\b.* url="(https?://[^/"]+)/', re.MULTILINE)
 # The end of one and the beginning of the next, where they are no parts of one sentence.
 _APART = re.compile(r".*(?:\w\n\w|[.!?:)]\n[A-Z]|.[.!?:]\n[a-z])")
@@ -76,7 +76,7 @@ def _folded_chrome(text: str) -> str:
     if site := _CHROME_SITE.search(text):
         start = f' url="{site[1]}/'
         lines = [line if "RootWebArea" in line else line.replace(start, ' url="/') for line in lines]
-    return _CHROME_BREAK.sub("", "\n".join(_whole_sentences(lines)))
+    return _CHROME_BLANK.sub("", "\n".join(_whole_sentences(lines)))
 
 
 def _whole_sentences(lines: list[str]) -> Iterator[str]:

@@ -97,6 +97,12 @@ def test_a_link_of_a_page_is_said_once_and_one_into_the_page_or_to_its_editing_i
     assert end == ("[Ann](/people/ann/x),[7] as [Ann] said.\n[picture](/wiki/File:A.jpg) [image: Chart]\n\n")
 
 
+def test_a_page_loses_the_marks_of_its_headings_and_what_a_converter_escaped_outside_code() -> None:
+    page = f"{LINKS}\n# Title¶\n\n{PROSE}{MORE}See load\\_all(x\\=1) ¶ or `a\\_b`, and ¶ 12 of the law.\n"
+    assert reduced(page).split("# Title")[1].startswith("\n\n")
+    assert reduced(page).endswith("See load_all(x=1) or `a\\_b`, and ¶ 12 of the law.\n")
+
+
 def test_pictures_of_a_page_are_told_by_what_they_show_and_links_that_share_it_by_their_words() -> None:
     item = "* [![Teaser {0}](https://cdn.dev/{0}.jpg)](https://x.dev/{0})\n\n  [Story {0}](https://x.dev/{0})\n"
     items = "".join(item.format(n) for n in range(8))
