@@ -156,6 +156,7 @@ MODULES: Final = (
     "shaping.envelope",
     "shaping.tokens",
     "shaping.encoders",
+    "shaping.pytest",
 )
 
 ABOUT_KEYS: Final = (

@@ -17,8 +17,7 @@ from shaping.operations.openapi import from_openapi_file, from_openapi_url
 from shaping.operations.openapi.client import Auth, HttpConfig
 from shaping.operations.openapi.document import DocumentError
 from shaping.operations.registry import RegistrationError, Registry
-from shaping.operations.scan import scan
-from shaping.operations.spec import OperationFilter, Spec, TooManyError, listing_tokens, select_operations
+from shaping.operations.spec import OperationFilter, Spec, TooManyError, listing_tokens, scan, select_operations
 from shaping.response import counted
 from shaping.shaper import Shaper
 

@@ -7,9 +7,8 @@ from shaping.operations.guard import admit, visible
 from shaping.operations.openapi import from_openapi, from_openapi_file, from_openapi_url
 from shaping.operations.openapi.client import Auth, HttpConfig
 from shaping.operations.registry import Registry
-from shaping.operations.scan import scan
 from shaping.operations.schemas import from_schema
-from shaping.operations.spec import OperationType, Spec, make_spec, operation
+from shaping.operations.spec import OperationType, Spec, make_spec, operation, scan
 
 __all__ = [
     "Access",

@@ -6,7 +6,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 from shaping.cli.app import build
-from shaping.cli.manifest import our_manifest
+from shaping.cli.tools import our_manifest
 
 RUNNER = CliRunner()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from shaping.errors import CodeRegistry, registry
 from shaping.errors.codes import OWN
-from shaping.errors.mirror import Mirror, mirror, python_sources
+from shaping.pytest import Mirror, mirror, python_sources
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "tests" / "cases" / "plugin_production"

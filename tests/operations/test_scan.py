@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shaping.operations.registry import Registry
-from shaping.operations.scan import ScanProblem, scan
+from shaping.operations.spec import ScanProblem, scan
 
 PRICE = """
 from shaping.operations.spec import operation
