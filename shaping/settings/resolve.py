@@ -22,8 +22,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shaping.paths.spelling import plain_letters, visible_text
-from shaping.settings.choices import CHOICES, masking
-from shaping.settings.plan import LIMITS, Overrides, PlanRequest, Surface
+from shaping.settings.plan import CHOICES, LIMITS, Overrides, PlanRequest, Surface, masking
 from shaping.settings.sources import ConfigSection, Origin, Profiles
 
 if TYPE_CHECKING:
