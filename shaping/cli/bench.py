@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -12,15 +14,16 @@ from statistics import median
 from time import perf_counter
 from typing import Annotated
 
+import orjson
 import typer
 
 from shaping import Shaper
 from shaping.cli.output import CONFIG, Answer, columns, reading_progress, stopped
 from shaping.cli.payloads import SUFFIXES, Payload, read_bytes, read_payloads
 from shaping.clients import find_client
-from shaping.response import counted
+from shaping.paths import join
+from shaping.response import Json, counted
 from shaping.tokens import CountingError, TokenCount, UnknownTokenizerError, counter, multipliers
-from shaping.tokens.savings import FieldCost, add_up, by_field as fields_of
 
 PLACES = typer.Argument(
     metavar="FILE...",
@@ -60,7 +63,10 @@ def bench(
         raise stopped(f"nothing to measure: no file there ends in {', '.join(SUFFIXES)}")
     with _counting(failed=2):
         if by_field:
-            answer = _fields(add_up([fields_of(payload.data, tokenizer) for payload in payloads]), top)
+            costs = Counter[str]()
+            for payload in payloads:
+                costs.update(tokens_by_field(payload.data, tokenizer))
+            answer = _fields(costs.most_common(), top)
         else:
             shaper = Shaper(config, watch=False)
             for name in profile or ():
@@ -102,14 +108,49 @@ def _compared(comparisons: Sequence[Comparison], tokenizer: str) -> Answer:
     return Answer(data, ["tokens", *columns(rows, {1, 2, 4, 5, 6})])
 
 
-def _fields(costs: Sequence[FieldCost], top: int) -> Answer:
-    whole = sum(cost.tokens for cost in costs)
-    shown = [(cost.path, cost.tokens) for cost in costs[:top]]
+def _fields(costs: list[tuple[str, int]], top: int) -> Answer:
+    whole = sum(tokens for _, tokens in costs)
+    shown = costs[:top]
     if rest := costs[top:]:
-        shown.append((counted(len(rest), "more field"), sum(cost.tokens for cost in rest)))
+        shown.append((counted(len(rest), "more field"), sum(tokens for _, tokens in rest)))
     rows = [(name, f"{tokens:,}", f"{100 * tokens / (whole or 1):.1f}%") for name, tokens in (*shown, ("total", whole))]
     lines = ["tokens of the compact JSON", *columns([("field", "tokens", "share"), *rows], {1, 2})]
-    return Answer({"fields": [asdict(cost) for cost in costs], "total": whole}, lines)
+    fields = [{"path": path, "tokens": tokens} for path, tokens in costs]
+    return Answer({"fields": fields, "total": whole}, lines)
+
+
+def tokens_by_field(value: Json, tokenizer: str) -> dict[str, int]:
+    """Attribute the tokens of a value's compact JSON to its fields by path; a key belongs to its value."""
+    exact = counter(tokenizer).exact
+    parts = defaultdict[str, list[bytes]](list)
+    waiting: list[tuple[str, Json]] = [("", value)]
+    while waiting:
+        path, item = waiting.pop()
+        if isinstance(item, dict):
+            parts[path].append(b"{%s}" % (b"," * (len(item) - 1)))
+            for key, member in item.items():
+                inner = join(path, key)
+                parts[inner].append(orjson.dumps(key) + b":")
+                waiting.append((inner, member))
+        elif isinstance(item, list):
+            inner = join(path, slice(None))
+            parts[path].append(b"[]")
+            parts[inner] += [b","] * (len(item) - 1)
+            waiting += [(inner, element) for element in item]
+        else:
+            parts[path].append(orjson.dumps(item))
+    apart = {path: exact(b"".join(found).decode()) for path, found in parts.items()}
+    # At its edges a piece shares tokens with its neighbours: parts are scaled so that they add up to the whole.
+    scale = exact(json.dumps(value, ensure_ascii=False, separators=(",", ":"))) / (sum(apart.values()) or 1)
+    return _whole({path or "(root)": tokens * scale for path, tokens in apart.items()})
+
+
+def _whole(shares: dict[str, float]) -> dict[str, int]:
+    """Round shares to whole tokens without changing their sum: the largest remainders are rounded up."""
+    floors = {path: int(share) for path, share in shares.items()}
+    missing = round(sum(shares.values())) - sum(floors.values())
+    by_remainder = sorted(shares, key=lambda path: floors[path] - shares[path])
+    return floors | {path: floors[path] + 1 for path in by_remainder[:missing]}
 
 
 _RUNS = 3

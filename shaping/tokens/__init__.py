@@ -8,6 +8,7 @@ from shaping.tokens.counters import (
     Method,
     TokenCount,
     TokenCounter,
+    Tokens,
     UnknownTokenizerError,
     counter,
     tokenizers,
@@ -15,7 +16,6 @@ from shaping.tokens.counters import (
 )
 from shaping.tokens.encoding import Multiplier, multipliers
 from shaping.tokens.sampling import cheap, upper_bound
-from shaping.tokens.savings import Tokens
 
 __all__ = [
     "CountingError",

@@ -1,11 +1,11 @@
-"""Counters of tokens by the names of tokenizers, and counts with the method that found them."""
+"""Counters of tokens by the names of tokenizers, counts with the method that found them, and what shaping saved."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import Final, Literal, Protocol, Self, TypeAlias
 
 from shaping.paths.spelling import did_you_mean, nearest
@@ -206,3 +206,62 @@ def _fetched(name: str) -> Callable[[str], int]:
 
     encode = tiktoken.get_encoding(name).encode_ordinary
     return lambda text: len(encode(text))
+
+
+Countable: TypeAlias = "str | int | Callable[[], str | int]"
+
+_BEST_FIRST: tuple[Method, ...] = ("exact", "sampled", "chars")
+
+
+class Tokens:
+    """What a response would have cost and what it costs; each counted when first asked, once, and never failing."""
+
+    def __init__(self, before: Countable, after: Countable, tokenizer: str | TokenCounter = DEFAULT) -> None:
+        self._before = before
+        self._after = after
+        self._tokenizer = tokenizer
+
+    @cached_property
+    def before(self) -> TokenCount:
+        """The tokens of what the client would have shown its model."""
+        return self._count(self._before)
+
+    @cached_property
+    def after(self) -> TokenCount:
+        """The tokens of what the client shows its model."""
+        return self.before if self._after is self._before else self._count(self._after)
+
+    @property
+    def saved(self) -> int:
+        """The difference; negative where a small answer grew by its envelope."""
+        return self.before - self.after
+
+    @property
+    def ratio(self) -> float:
+        """The share saved, from 0 for nothing to 1 for everything."""
+        return self.saved / self.before if self.before else 0.0
+
+    @property
+    def method(self) -> Method:
+        """How the weaker of the two numbers was found."""
+        return max(self.before.method, self.after.method, key=_BEST_FIRST.index)
+
+    @property
+    def error_bound(self) -> float:
+        """The percent that either number may be off by, at most."""
+        return max(self.before.error_bound, self.after.error_bound)
+
+    def __repr__(self) -> str:
+        return f"Tokens(before={self.before}, after={self.after}, saved={self.saved}, method={self.method!r})"
+
+    def _count(self, what: Countable) -> TokenCount:
+        text = ""
+        try:
+            made = what() if callable(what) else what
+            if isinstance(made, int):
+                return made if isinstance(made, TokenCount) else TokenCount(made)
+            text = made
+            chosen = counter(self._tokenizer) if isinstance(self._tokenizer, str) else self._tokenizer
+            return chosen.count(text)
+        except Exception:  # noqa: BLE001 - what a call costs must never be what it fails by
+            return by_characters(text)
