@@ -12,8 +12,9 @@ from shaping.noise.records import MISSING, Kind, NoiseRule, Owners, Records, Sur
 from shaping.noise.rules import RULES
 from shaping.noise.text import reduce_text
 from shaping.noise.unwrap import may_be_wrapped, unwrap
-from shaping.parsers import Parsed, is_cheaper, parse_tables, parse_within
+from shaping.parsers import Parsed, head_of, is_cheaper, parse_tables, parse_within
 from shaping.parsers.sections import is_diff
+from shaping.parsers.snapshot import is_tree
 from shaping.paths import join
 from shaping.response import Json, Omission, Reason
 
@@ -180,7 +181,7 @@ def _path(steps: Steps) -> str:
 
 def _reduce_string(text: str, groups: Collection[str], *, arguments: frozenset[str]) -> tuple[Json, list[Omission]]:
     """Return a text without noise; a text that holds data is written as data is, where that is worth it."""
-    if not groups or is_diff(text):
+    if not groups or is_diff(text) or is_tree(head_of(text)):
         return reduce_text(text, groups, arguments=arguments)
     found = parse_within(text)
     if found is not None and (written := _with_data([found], groups, arguments)):

@@ -15,6 +15,8 @@ from itertools import islice
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from shaping.encoders import encode, encode_lines
+from shaping.parsers.sections import is_diff
+from shaping.parsers.snapshot import is_tree
 from shaping.tokens import cheap, count
 
 Format: TypeAlias = Literal[
@@ -133,10 +135,15 @@ def parse_if_cheaper(
     A text that may be written `as_lines` instead (`encoders/lines.py`) is no data where that saves more. Of a document
     is written what `quieten` leaves.
     """
+    if exact := parse(text, [name for name in EXACT if name in formats]):
+        return exact
+    if is_diff(text) or is_tree(head_of(text)):
+        return None
+    formats = [name for name in formats if name not in EXACT]
     tried = _worth_trying(text, formats, as_lines=as_lines) or ()
     parsed = parse(text, tried)
-    if parsed is None or parsed.exact:
-        return parsed
+    if parsed is None:
+        return None
     judged = parsed.format in _ROWS and tried is not formats  # by the first rows of a long text
     quiet = quieten(parsed.value) if quieten is not None and parsed.format in _DOCUMENTS else parsed.value
     return parsed if judged or _pays(replace(parsed, value=quiet), as_lines=as_lines) else None
