@@ -154,7 +154,9 @@ def sections_span(text: str) -> tuple[int, int]:
 def _find_records(text: str) -> tuple[list[dict[str, Any]], int, int]:
     """Return the first run of records that have names in common, with its beginning and its end."""
     nothing: tuple[list[dict[str, Any]], int, int] = ([], 0, 0)
-    if text.count(":") < _RECORDS * _FACTS or text.startswith("1. row\n"):  # which `parse_pairs` reads
+    if text.count(":") < _RECORDS * _FACTS or text.count("\n\n") + text.count("\n--") < _RECORDS - 1:
+        return nothing
+    if text.startswith("1. row\n"):  # which `parse_pairs` reads
         return nothing
     counts = Counter(map(_name, _FACT.finditer(text)))
     names = {name for name, count in counts.items() if count >= _RECORDS}
@@ -164,21 +166,21 @@ def _find_records(text: str) -> tuple[list[dict[str, Any]], int, int]:
 
 
 def _first_run(text: str, beginning: re.Pattern[str], names: set[str]) -> tuple[list[dict[str, Any]], int, int] | None:
-    if beginning is _RULE and _NO_END.search(text):
-        return None
     starts = [found.start() for found in beginning.finditer(text)]
+    if len(starts) < _RECORDS - 1 or (beginning is _RULE and _NO_END.search(text)):
+        return None
     run: list[tuple[int, int]] = []
     rows: list[dict[str, Any]] = []
-    for span in pairwise(sorted({0, *starts, len(text)})) if len(starts) >= _RECORDS - 1 else ():
+    for span in pairwise(sorted({0, *starts, len(text)})):
         if (row := _record(text[slice(*span)], names, apart=beginning is _RULE)) is not None:
+            if beginning is _PARAGRAPH and "heading" not in row:
+                return None  # that is for `parse_pairs`
             run.append(span)
             rows.append(row)
         elif len(rows) >= _RECORDS:
             break
         else:
             run, rows = [], []
-    if beginning is _PARAGRAPH and not all("heading" in row for row in rows):
-        return None  # that is for `parse_pairs`
     common = Counter(name for row in rows for name in row if name in names)
     if len(rows) < _RECORDS or sum(count >= _COMMON * len(rows) for count in common.values()) < _FACTS:
         return None
