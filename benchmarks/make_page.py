@@ -21,8 +21,8 @@ from benchmarks.corpus import payloads
 from shaping.ledger import Ledger, LedgerDatabase
 from shaping.mcp.sessions import Session
 from shaping.mcp.shaper import MCPShaper, ToolCallOptions
+from shaping.page import document
 from shaping.page.data import PageSource
-from shaping.page.html import document
 from shaping.shaper import Shaper
 
 PICTURE: Final = Path(__file__).parents[1] / "docs" / "page.png"

@@ -24,8 +24,8 @@ from shaping.ledger import LedgerDatabase, LedgerEntry, LedgerError, Totals, add
 from shaping.ledger.entries import GROUPS, LedgerSum, group
 from shaping.ledger.prices import Price, PriceError, load_prices
 from shaping.ledger.texts import REASONS, CallTexts, find_texts
+from shaping.page import calls_document, document, why_no_texts
 from shaping.page.data import PageSource, ShownCall
-from shaping.page.html import calls_document, document, why_no_texts
 from shaping.response import counted
 from shaping.settings.files import ledger_path, write_file
 from shaping.settings.loading import load

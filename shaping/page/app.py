@@ -14,8 +14,8 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from shaping.ledger import LedgerDatabase, LedgerError
+from shaping.page import content_policy, document
 from shaping.page.data import PageSource
-from shaping.page.html import content_policy, document
 from shaping.proxy.http_limits import SERVER_LIMITS, HostGuard
 from shaping.settings.files import ledger_path
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from shaping.page import document
 from shaping.page.data import FINDINGS, PageSource
-from shaping.page.html import document
 from tests.page.conftest import Home, issues, make_home
 
 Open = Callable[..., Any]
