@@ -58,13 +58,12 @@ _SERVER_INFO_MEMBERS = frozenset({"name", "title", "version", "description", "we
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PendingRequest:
     """A request of the client's that is not answered yet, as far as its answer depends on it."""
 
     method: str
     name: str = ""
     options: ToolCallOptions | None = None
-    modern: bool = False  # whether it came without a handshake, in a protocol whose results say that they are complete
     at: float = 0.0  # when it was passed on
 
 
@@ -85,9 +84,9 @@ class Relay:
         self._owner = owner
         self._client_info: dict[str, Any] | None = None
         self._opened: tuple[MCPShaper, Session] | None = None
-        self._requests: dict[Any, Asked] = {}
+        self._requests: dict[Any, PendingRequest] = {}
         self._cancelled: deque[Any] = deque(maxlen=_MOST_REMEMBERED)
-        self._calls_by_task_id: dict[str, Asked] = {}  # those that the server answers later
+        self._calls_by_task_id: dict[str, PendingRequest] = {}  # those that the server answers later
         self._server_ids: dict[str, str] = {}  # of the server's requests whose ids may hold data, by the id shown
         self._numbers = count(1)
         self._running = BackgroundTasks()
@@ -110,7 +109,7 @@ class Relay:
             if message.method == "tools/call":
                 await self._call(message)
                 return
-            self._requests[message.id] = self._asked(message)
+            self._requests[message.id] = self._pending(message)
         elif message.is_answer and message.id in self._server_ids:
             message = write({**message.data, "id": self._server_ids.pop(message.id)})
         elif (cancelled := message.cancelled_id) is not None:
@@ -137,7 +136,7 @@ class Relay:
         else:
             await self._send(message)
 
-    async def _send_protected(self, message: Message, asked: Asked | None) -> None:
+    async def _send_protected(self, message: Message, asked: PendingRequest | None) -> None:
         """Pass on what is not shaped, without secrets and private fields."""
         try:
             mcp_shaper, session = await self._open()
@@ -166,7 +165,7 @@ class Relay:
         shown = next((shown for shown, own in self._server_ids.items() if own == cancelled), "")
         return write({**message.data, "params": {**message.params, "requestId": shown}}) if shown else message
 
-    async def _refuse(self, message: Message, asked: Asked | None, problem: UnusableConfigError) -> None:
+    async def _refuse(self, message: Message, asked: PendingRequest | None, problem: UnusableConfigError) -> None:
         """Hold back what the server said, because nobody knows what in it is private.
 
         A handshake and a list of tools have nothing private: without them a client would not show its user the reason.
@@ -215,11 +214,11 @@ class Relay:
             info = message.params.get("clientInfo") if message.method == "initialize" else message.meta.get(CLIENT_INFO)
             self._client_info = info if isinstance(info, dict) else None
 
-    def _asked(self, message: Message) -> Asked:
+    def _pending(self, message: Message) -> PendingRequest:
         method = message.method or ""
         if method == "tasks/result" and (call := self._calls_by_task_id.get(str(message.params.get("taskId")))):
             return replace(call, at=0.0)  # it was called long before its result is asked for
-        return Asked(method, str(message.params.get(_NAMED.get(method, "name"), "")), modern=_is_modern(message))
+        return PendingRequest(method, str(message.params.get(_NAMED.get(method, "name"), "")))
 
     async def _open(self) -> tuple[MCPShaper, Session]:
         mcp_shaper = await self._loader.get()
@@ -249,7 +248,7 @@ class Relay:
         params, options = mcp_shaper.take_options(session, message.params)
         if params is not message.params:
             message = write({**message.data, "params": params})
-        self._requests[message.id] = Asked("tools/call", name, options, modern=_is_modern(message), at=monotonic())
+        self._requests[message.id] = PendingRequest("tools/call", name, options, at=monotonic())
         await self.upstream.send(message)
 
     async def _expand(self, message: Message, mcp_shaper: MCPShaper, session: Session) -> None:
@@ -258,13 +257,13 @@ class Relay:
         result = await asyncio.get_running_loop().run_in_executor(None, mcp_shaper.expand, session, given)
         await self._send(_our_answer(message, result))
 
-    async def _send_shaped(self, message: Message, asked: Asked) -> None:
+    async def _send_shaped(self, message: Message, asked: PendingRequest) -> None:
         if self._opened is None or len(message.line) > _LARGE:
             self._running.start(self._send_shaped_later(message, asked))
         else:
             await self._send(self._shaped(message, asked, *self._opened, monotonic() - asked.at))
 
-    async def _send_shaped_later(self, message: Message, asked: Asked) -> None:
+    async def _send_shaped_later(self, message: Message, asked: PendingRequest) -> None:
         took = monotonic() - asked.at
         try:
             mcp_shaper, session = await self._open()
@@ -277,7 +276,9 @@ class Relay:
         shaped = await asyncio.get_running_loop().run_in_executor(None, shape)
         await self._send(shaped)
 
-    def _shaped(self, message: Message, asked: Asked, mcp_shaper: MCPShaper, session: Session, took: float) -> Message:
+    def _shaped(
+        self, message: Message, asked: PendingRequest, mcp_shaper: MCPShaper, session: Session, took: float
+    ) -> Message:
         """Return the message as the client gets it: itself where nothing in it changes."""
         try:
             shaped = _changed_members(message, mcp_shaper.protection.protect, {"result", "error"})
@@ -290,7 +291,7 @@ class Relay:
             return _protected(message, mcp_shaper, asked.method) if listed else _withheld(message)
 
     def _shaped_by_method(
-        self, message: Message, asked: Asked, mcp_shaper: MCPShaper, session: Session, took: float
+        self, message: Message, asked: PendingRequest, mcp_shaper: MCPShaper, session: Session, took: float
     ) -> Message:
         if "error" in message.data:
             tool = mcp_shaper.full_name(asked.name, self.upstream.server_of(asked.name))
@@ -311,7 +312,7 @@ class Relay:
         shaped = mcp_shaper.shape_result(session, asked.name, asked.options, result, server=server, **about)
         return _changed(message, "result", shaped)
 
-    def _remember_task(self, result: dict[str, Any], asked: Asked) -> None:
+    def _remember_task(self, result: dict[str, Any], asked: PendingRequest) -> None:
         task = result.get("task")
         if isinstance(task, dict) and "taskId" in task:
             _remember(self._calls_by_task_id, str(task["taskId"]), asked)
@@ -386,7 +387,7 @@ def _changed_members(message: Message, change: Callable[[Any], Any], except_for:
     return write({**data, **changed, **rest})
 
 
-def _needs_a_look(message: Message, asked: Asked | None) -> bool:
+def _needs_a_look(message: Message, asked: PendingRequest | None) -> bool:
     """Return whether a message may say anything secret or private; a handshake mostly does not, and waits for nothing.
 
     What is private only the config says, which may not be loaded yet.
