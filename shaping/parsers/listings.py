@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from itertools import pairwise
 from typing import Any
@@ -124,7 +125,7 @@ _SECTION = re.compile(r"^#{2,4} (?:\d+\. )?", re.MULTILINE)
 _RULE = re.compile(r"^[ \t]*([-=*_])\1{2,}[ \t]*$", re.MULTILINE)
 # A rule below a heading of its own, or between documents of YAML.
 _NO_END = re.compile(r"(?:\A|\n\n)[^:\n]+\n[-=]{3,}\n|^\w+:$", re.MULTILINE)
-_PARAGRAPH = re.compile(r"^(?=\S)(?<=\n\n)", re.MULTILINE)
+_PARAGRAPH = re.compile(r"\n\n(?=\S)")
 # What a record begins with, or what stands before it.
 _BEGINNINGS = (_SECTION, re.compile(r"^\d{1,3}[.)] ", re.MULTILINE), _RULE, _PARAGRAPH)
 _LINK = re.compile(r"\[([^]]+)\]\(([^\s)]+)\)")
@@ -158,21 +159,28 @@ def _find_records(text: str) -> tuple[list[dict[str, Any]], int, int]:
         return nothing
     if text.startswith("1. row\n"):  # which `parse_pairs` reads
         return nothing
-    counts = Counter(map(_name, _FACT.finditer(text)))
-    names = {name for name, count in counts.items() if count >= _RECORDS}
-    if len(names) < _FACTS or CODE.search(text) or looks_like_yaml(text):
+    facts = [(fact.start(), _name(fact)) for fact in _FACT.finditer(text)]
+    names = {name for name, count in Counter(name for _, name in facts).items() if count >= _RECORDS}
+    if len(names) < _FACTS:
         return nothing
-    return next((found for beginning in _BEGINNINGS if (found := _first_run(text, beginning, names))), nothing)
+    places = [at for at, name in facts if name in names]
+    run = next((found for one in _BEGINNINGS if (found := _first_run(text, one, names, places))), nothing)
+    return nothing if run is nothing or CODE.search(text) or looks_like_yaml(text) else run
 
 
-def _first_run(text: str, beginning: re.Pattern[str], names: set[str]) -> tuple[list[dict[str, Any]], int, int] | None:
-    starts = [found.start() for found in beginning.finditer(text)]
+def _first_run(
+    text: str, beginning: re.Pattern[str], names: set[str], places: list[int]
+) -> tuple[list[dict[str, Any]], int, int] | None:
+    """Return the first run of records that begin so; facts with one of these names stand at these places."""
+    starts = [found.end() if beginning is _PARAGRAPH else found.start() for found in beginning.finditer(text)]
     if len(starts) < _RECORDS - 1 or (beginning is _RULE and _NO_END.search(text)):
         return None
     run: list[tuple[int, int]] = []
     rows: list[dict[str, Any]] = []
     for span in pairwise(sorted({0, *starts, len(text)})):
-        if (row := _record(text[slice(*span)], names, apart=beginning is _RULE)) is not None:
+        facts = bisect_left(places, span[1]) - bisect_left(places, span[0])
+        row = _record(text[slice(*span)], names, apart=beginning is _RULE) if facts >= _FACTS else None
+        if row is not None:
             if beginning is _PARAGRAPH and "heading" not in row:
                 return None  # that is for `parse_pairs`
             run.append(span)
