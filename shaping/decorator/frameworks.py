@@ -151,7 +151,7 @@ def report_error(shaped: Shaped, error: Exception | None, decorated_call: Decora
             return _sdk_result(_envelope(shaped))
     if framework in _RAISING or shaped.plan.dialect == "none" or tool.form != "envelope":
         # Bare data has no place for an error, and these frameworks take what is returned for a success.
-        raise _coded(shaped, error) from error
+        raise error if isinstance(error, ToolError) else ToolError.of(required(shaped.envelope.error)) from error
     return None
 
 
@@ -169,10 +169,6 @@ def _envelope(shaped: Shaped) -> Any:
     if plan.dialect != "none":
         return shaped.value
     return shaped.envelope.render("lean", include=plan.envelope, debug=plan.debug)
-
-
-def _coded(shaped: Shaped, error: Exception | None) -> ToolError:
-    return error if isinstance(error, ToolError) else ToolError.of(required(shaped.envelope.error))
 
 
 def _is_protocol_error(error: Exception) -> bool:

@@ -46,12 +46,11 @@ def exit_number(number: int, table: ExitTable) -> int:
     return _POSIX_NUMBERS.get(number, number) if table == "posix" else number
 
 
-def _numbered(entry: ExitCode, table: ExitTable) -> ExitCode:
-    return replace(entry, number=exit_number(entry.number, table))
-
-
 EXIT_TABLES: Mapping[ExitTable, Mapping[int, ExitCode]] = {
-    table: {exit_number(entry.number, table): _numbered(entry, table) for entry in _CONTRACT_TABLE}
+    table: {
+        exit_number(entry.number, table): replace(entry, number=exit_number(entry.number, table))
+        for entry in _CONTRACT_TABLE
+    }
     for table in get_args(ExitTable)
 }
 EXIT_CODES = EXIT_TABLES["contract"]

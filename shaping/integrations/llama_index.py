@@ -41,14 +41,11 @@ def _shaped(tool: Any, results: ToolResults) -> Any:
 
 def _output(output: ToolOutput, results: ToolResults) -> ToolOutput:
     texts = [block for block in output.blocks if isinstance(block, TextBlock)]
-    if len(texts) == 1 and texts[0].text == str(output.raw_output) and not _is_own(output.raw_output):
+    is_own = output.raw_output is None or holds_objects_of("llama_index", output.raw_output)
+    if len(texts) == 1 and texts[0].text == str(output.raw_output) and not is_own:
         shaped = [results.text(output.raw_output, output.tool_name, failed=output.is_error)]
     else:
         shaped = [results.text(block.text, output.tool_name, failed=output.is_error) for block in texts]
     text = iter(shaped)
     blocks = [TextBlock(text=next(text)) if isinstance(block, TextBlock) else block for block in output.blocks]
     return output.model_copy(update={"blocks": blocks})
-
-
-def _is_own(raw: Any) -> bool:
-    return raw is None or holds_objects_of("llama_index", raw)

@@ -235,7 +235,7 @@ def _applies(omission: Omission, value: Any) -> bool:
 def _lines(name: str, value: Any, rules: list[_Rule], depth: int, comma: str) -> Iterator[MarkedLine]:
     indent, reason = "  " * depth, _reason(rules, value)
     if reason is not None and reason != "string":
-        yield MarkedLine(f"{indent}{name}{_shortened(value)}{comma}", reason)
+        yield MarkedLine(f"{indent}{name}{cut_end(_compact(value), _SHORT)}{comma}", reason)
         return
     compact = _compact(value)
     if not isinstance(value, dict | list) or not value or (not rules and len(compact) <= _WIDE):
@@ -268,10 +268,6 @@ def _leaves(path: str, value: Any, rules: list[_Rule]) -> Iterator[MarkedLeaf]:
     else:
         for at, item in enumerate(value):
             yield from _leaves(join(path, slice(None)), item, _below(rules, at))
-
-
-def _shortened(value: Any) -> str:
-    return cut_end(_compact(value), _SHORT)
 
 
 def _compact(value: Any) -> str:

@@ -237,7 +237,10 @@ class Telemetry:
             (count("shaping.calls", "{call}", "Tool calls whose results were shaped.").add, lambda _: 1),
             (count("shaping.tokens.before", "{token}", _METRICS[2][1]).add, lambda entry: entry.before),
             (count("shaping.tokens.after", "{token}", _METRICS[3][1]).add, lambda entry: entry.after),
-            (time("shaping.duration", "s", "Time that shaping a result took.").record, _seconds),
+            (
+                time("shaping.duration", "s", "Time that shaping a result took.").record,
+                lambda entry: entry.milliseconds / 1000,
+            ),
         ]
 
     def _report(self, call: MeasuredCall, entry: LedgerEntry) -> None:
@@ -250,10 +253,6 @@ class Telemetry:
         start, attributes = end - int(entry.milliseconds * 1e6), who | _details(entry)
         span = tracer.start_span(f"shaping {entry.tool}", context=call.trace, start_time=start, attributes=attributes)
         span.end(end)
-
-
-def _seconds(entry: LedgerEntry) -> float:
-    return entry.milliseconds / 1000
 
 
 def _details(entry: LedgerEntry) -> dict[str, str | int]:

@@ -82,7 +82,8 @@ def tool_entry(
     elif shown is not None:
         wire["outputSchema"] = shown
     if config.agent_controls and plan.enabled:
-        wire["inputSchema"] = _with_control(tool.get("inputSchema") or {"type": "object"})
+        schema = tool.get("inputSchema") or {"type": "object"}
+        wire["inputSchema"] = {**schema, "properties": {**(schema.get("properties") or {}), CONTROL: _CONTROL_SCHEMA}}
     described = _described(tool.get("description"), rules)
     if described is not None:
         wire["description"] = described
@@ -163,10 +164,6 @@ def _cut(text: str, most: int) -> str:
     if sentence > most // 2:
         return head[: sentence + 1]
     return head[:-1].rsplit(None, 1)[0].rstrip(",;:") + "…" if " " in head else head
-
-
-def _with_control(schema: Mapping[str, Any]) -> dict[str, Any]:
-    return {**schema, "properties": {**(schema.get("properties") or {}), CONTROL: _CONTROL_SCHEMA}}
 
 
 def connection_of(session: Any) -> Any:

@@ -334,13 +334,10 @@ def _remember(known: dict[str, Any], key: str, value: Any) -> None:
         del known[next(iter(known))]
 
 
-def _is_modern(message: Message) -> bool:
-    return PROTOCOL_VERSION in message.meta
-
-
 def _our_answer(request: Message, result: dict[str, Any]) -> Message:
-    """Make an answer of our own to a request, in the words of its protocol."""
-    return answer(request.id, {**result, "resultType": "complete"} if _is_modern(request) else result)
+    """Make an answer of our own to a request; the newer protocol, which has no handshake, wants it called complete."""
+    is_newer = PROTOCOL_VERSION in request.meta
+    return answer(request.id, {**result, "resultType": "complete"} if is_newer else result)
 
 
 def _changed(message: Message, member: str, value: Any) -> Message:
