@@ -249,14 +249,12 @@ def url_server(
     return lambda _: Upstream(label, connect, seconds or patience, names_itself=name is None)
 
 
-def listed_servers(
-    text: str, environ: Mapping[str, str] = os.environ, *, oauth: bool = False, seconds: float | None = None
-) -> list[ServerFactory]:
+def listed_servers(text: str, *, oauth: bool = False, seconds: float | None = None) -> list[ServerFactory]:
     """Make the upstream servers of a client's list, those that are wrapped already without their wrapping."""
     servers = server_entries(unwrap(text).text)
     if not servers:
         raise ServersError("there is no server in it; expected them under mcpServers, servers, context_servers or mcp")
-    return [_listed(name, _expanded(server, environ), oauth=oauth, seconds=seconds) for name, server in servers.items()]
+    return [_listed(name, _expanded(server), oauth=oauth, seconds=seconds) for name, server in servers.items()]
 
 
 def combined_server(servers: Sequence[ServerFactory]) -> Callable[[Log], Upstream | Router]:
@@ -268,27 +266,27 @@ def combined_server(servers: Sequence[ServerFactory]) -> Callable[[Log], Upstrea
     return lambda log: ManyServers([make(log) for make in servers])
 
 
-def headers_of(lines: Sequence[str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+def headers_of(lines: Sequence[str]) -> dict[str, str]:
     """Read headers as `Name: value`, those of the environment after those of the command line."""
-    given = [value for key, value in sorted(environ.items()) if key.startswith(HEADER_VARIABLE)]
+    given = [value for key, value in sorted(os.environ.items()) if key.startswith(HEADER_VARIABLE)]
     headers: dict[str, str] = {}
     for line in (*lines, *given):
         name, colon, value = line.partition(":")
         if not colon or not name.strip():
             # Its first word alone: the rest may be a token.
             raise ServersError(f"{(line.split() or [''])[0]!r} begins no header; expected 'Name: value'")
-        headers[name.strip()] = str(_expanded(value.strip(), environ))
+        headers[name.strip()] = str(_expanded(value.strip()))
     return headers
 
 
-def address_of(url: str, environ: Mapping[str, str] = os.environ) -> str:
+def address_of(url: str) -> str:
     """Return an address, or the one in the variable of `env:NAME`, which keeps it out of the list of processes."""
     if not url.startswith("env:"):
         return url
-    found = environ.get(url.removeprefix("env:"))
+    found = os.environ.get(url.removeprefix("env:"))
     if found is None:
         raise ServersError(f"the variable {url.removeprefix('env:')!r} is not set; expected an address in it")
-    return str(_expanded(found, environ))
+    return str(_expanded(found))
 
 
 def _listed(name: str, server: Any, *, oauth: bool, seconds: float | None) -> ServerFactory:
@@ -314,10 +312,10 @@ def _unfilled_error(name: str, unfilled: re.Match[str]) -> ServerUnavailableErro
     return ServerUnavailableError(make_error("PRECONDITION", message, hint=hint))
 
 
-def _expanded(value: Any, environ: Mapping[str, str]) -> Any:
+def _expanded(value: Any) -> Any:
     """Fill in `${NAME}` and `${NAME:-default}` from the environment, as the clients do that write such lists."""
     if isinstance(value, str):
-        return _VARIABLE.sub(lambda found: environ.get(found[1], found[2] if found[2] is not None else found[0]), value)
+        return _VARIABLE.sub(lambda found: os.environ.get(found[1], found[0] if found[2] is None else found[2]), value)
     if isinstance(value, dict):
-        return {key: _expanded(item, environ) for key, item in value.items()}
-    return [_expanded(item, environ) for item in value] if isinstance(value, list) else value
+        return {key: _expanded(item) for key, item in value.items()}
+    return [_expanded(item) for item in value] if isinstance(value, list) else value

@@ -356,7 +356,7 @@ def asks_credentials(url: str) -> bool:
         return False
 
 
-def why_it_fails(entry: Mapping[str, Any], seconds: float = _START_SECONDS) -> str | None:
+def why_it_fails(entry: Mapping[str, Any]) -> str | None:
     """Start the server of a client's entry, list its tools, and return why that failed, or None.
 
     On Windows, where its pipes cannot be waited for, no server is started.
@@ -369,7 +369,7 @@ def why_it_fails(entry: Mapping[str, Any], seconds: float = _START_SECONDS) -> s
     async def list_tools() -> None:
         command = [entry["command"], *entry.get("args", [])]
         environ = {"SHAPING_LEDGER": "off", **variables}
-        async with asyncio.timeout(seconds), started(command, environ, entry.get("cwd"), seconds) as server:
+        async with asyncio.timeout(_START_SECONDS), started(command, environ, entry.get("cwd")) as server:
             await server.ask("tools/list")
 
     try:
@@ -379,12 +379,12 @@ def why_it_fails(entry: Mapping[str, Any], seconds: float = _START_SECONDS) -> s
     except ServerUnavailableError as problem:
         return outage.describe(problem.detail)
     except TimeoutError:
-        return f"it did not answer in {seconds:.0f} s"
+        return f"it did not answer in {_START_SECONDS:.0f} s"
     return None
 
 
 def started(
-    command: Sequence[str], environ: Mapping[str, str], cwd: str | None = None, seconds: float = _START_SECONDS
+    command: Sequence[str], environ: Mapping[str, str], cwd: str | None = None
 ) -> AbstractAsyncContextManager[Requester]:
     """Start a server for the length of a block; what it logs is not shown."""
-    return connected(command_server(command, env=environ, cwd=cwd, seconds=seconds)(lambda *_: None))
+    return connected(command_server(command, env=environ, cwd=cwd, seconds=_START_SECONDS)(lambda *_: None))

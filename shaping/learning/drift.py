@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import time
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -222,9 +221,9 @@ def _hash(value: Any) -> str:
     return hashlib.blake2b(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
 
 
-def findings_path(environ: Mapping[str, str] = os.environ) -> Path | None:
+def findings_path() -> Path | None:
     """Return where the last findings are kept for `shaping ui`: beside the ledger; None where that is off."""
-    ledger = ledger_path(environ)
+    ledger = ledger_path()
     return None if ledger is None else ledger.with_name("drift.json")
 
 

@@ -25,7 +25,6 @@ from shaping.proxy.remote import bare_address
 from shaping.settings.files import cache_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from mcp.shared.auth import AuthorizationCodeResult
@@ -39,9 +38,9 @@ _FIRST_PORT, _PORTS = 49152, 16384
 _LOOK_SECONDS = 0.05
 
 
-def token_directory(url: str, environ: Mapping[str, str] = os.environ) -> Path:
+def token_directory(url: str) -> Path:
     """Return where a server's tokens are kept, in the user's cache directory."""
-    return cache_directory(environ) / "oauth" / hashlib.sha256(url.encode()).hexdigest()[:24]
+    return cache_directory(os.environ) / "oauth" / hashlib.sha256(url.encode()).hexdigest()[:24]
 
 
 def _token_store(directory: Path) -> FileTreeStore | None:
@@ -100,12 +99,12 @@ class SignIn(OAuth):
         await anyio.to_thread.run_sync(webbrowser.open, self._page, abandon_on_cancel=True)
 
 
-def sign_in(url: str, environ: Mapping[str, str] = os.environ) -> SignIn:
+def sign_in(url: str) -> SignIn:
     """Return what signs every request to a server."""
     return SignIn(
         url,
         client_name="shaping",
-        token_storage=_token_store(token_directory(url, environ)),
+        token_storage=_token_store(token_directory(url)),
         callback_host="127.0.0.1",
         callback_port=_port(url),
     )

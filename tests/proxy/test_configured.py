@@ -52,9 +52,12 @@ FILE = {
 
 
 @pytest.mark.parametrize("text", [json.dumps(FILE), wrap(json.dumps(FILE)).text])
-def test_a_clients_list_is_read_with_its_variables_filled_in_and_without_our_wrapping(text: str) -> None:
-    environ = {"ROOT": "/r", "KEY": "k"}
-    local, remote = (transport(make) for make in listed_servers(text, environ))
+def test_a_clients_list_is_read_with_its_variables_filled_in_and_without_our_wrapping(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROOT", "/r")
+    monkeypatch.setenv("KEY", "k")
+    local, remote = (transport(make) for make in listed_servers(text))
     assert isinstance(local, Child)
     assert (local.name, local.command, local.env, local.cwd) == (
         "local",
@@ -71,16 +74,18 @@ def test_a_list_without_usable_servers_is_refused(text: str) -> None:
         listed_servers(text)
 
 
-def test_headers_come_from_the_command_line_and_the_environment() -> None:
-    environ = {"SHAPING_PROXY_HEADER_1": "X: 1", "OTHER": "Y: 2"}
-    assert headers_of(["A: b:c"], environ) == {"A": "b:c", "X": "1"}
+def test_headers_come_from_the_command_line_and_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHAPING_PROXY_HEADER_1", "X: 1")
+    monkeypatch.setenv("OTHER", "Y: 2")
+    assert headers_of(["A: b:c"]) == {"A": "b:c", "X": "1"}
     with pytest.raises(ServersError, match="begins no header"):
-        headers_of([": x"], {})
+        headers_of([": x"])
 
 
-def test_headers_of_the_environment_are_filled_in_as_their_client_would() -> None:
-    environ = {"SHAPING_PROXY_HEADER_1": "Authorization: Bearer ${env:TOKEN}", "TOKEN": "t"}
-    assert headers_of([], environ) == {"Authorization": "Bearer t"}
+def test_headers_of_the_environment_are_filled_in_as_their_client_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHAPING_PROXY_HEADER_1", "Authorization: Bearer ${env:TOKEN}")
+    monkeypatch.setenv("TOKEN", "t")
+    assert headers_of([]) == {"Authorization": "Bearer t"}
 
 
 @pytest.mark.parametrize(
@@ -100,20 +105,22 @@ def test_headers_of_the_environment_are_filled_in_as_their_client_would() -> Non
 )
 @pytest.mark.anyio
 async def test_a_server_is_never_sent_the_name_of_a_secret_for_the_secret(
-    connect: Connect, header: str, message: str, hint: str
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, header: str, message: str, hint: str
 ) -> None:
+    monkeypatch.delenv("TOKEN", raising=False)
     server = {"url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": header}}
-    [broken] = listed_servers(json.dumps({"mcpServers": {"r": server}}), {})
+    [broken] = listed_servers(json.dumps({"mcpServers": {"r": server}}))
     async with connect(broken, greet=False) as driver:
         data = (await driver.greet())["error"]["data"]
     assert (data["code"], data["message"], data["hint"]) == ("PRECONDITION", message, hint)
 
 
-def test_an_address_may_come_from_the_environment() -> None:
-    environ = {"U": "http://h/${PATH_PART}", "PATH_PART": "mcp"}
-    assert (address_of("http://x", environ), address_of("env:U", environ)) == ("http://x", "http://h/mcp")
+def test_an_address_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("U", "http://h/${PATH_PART}")
+    monkeypatch.setenv("PATH_PART", "mcp")
+    assert (address_of("http://x"), address_of("env:U")) == ("http://x", "http://h/mcp")
     with pytest.raises(ServersError, match="'V' is not set"):
-        address_of("env:V", environ)
+        address_of("env:V")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +136,7 @@ def test_a_listed_server_signs_in_where_it_wants_to_and_has_nothing_else(
     server: dict[str, Any], oauth: bool, signs: bool
 ) -> None:
     text = json.dumps({"mcpServers": {"r": {"url": "http://h/mcp", **server}}})
-    [make] = listed_servers(text, {}, oauth=oauth)
+    [make] = listed_servers(text, oauth=oauth)
     assert (transport(make).http.auth is not None) is signs
 
 

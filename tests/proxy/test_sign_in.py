@@ -88,8 +88,11 @@ async def test_without_signing_in_the_server_says_what_it_wants_and_how_to_give_
     assert (error["data"]["code"], "--oauth" in error["message"]) == ("AUTH_REQUIRED", True)
 
 
-async def test_a_server_that_forgot_us_is_noticed_before_the_user_is_sent_there(guarded: str, tmp_path: Path) -> None:
-    signing: SignIn = sign_in(guarded, {"XDG_CACHE_HOME": str(tmp_path)})
+async def test_a_server_that_forgot_us_is_noticed_before_the_user_is_sent_there(
+    guarded: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    signing: SignIn = sign_in(guarded)
     signing.log = io.StringIO()
     with pytest.raises(ClientNotFoundError):
         await signing.redirect_handler(guarded.replace("/mcp", "/authorize?client_id=nobody&response_type=code"))
@@ -117,11 +120,12 @@ def test_the_command_line_signs_in_by_the_users_own_browser(guarded: str, tmp_pa
 
 
 async def test_tokens_that_cannot_be_written_last_as_long_as_the_process(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (tmp_path / "shaping").write_bytes(b"a file where a directory should be")
     with pytest.warns(UserWarning, match="in-memory"):
-        signing = sign_in(URL, {"XDG_CACHE_HOME": str(tmp_path)})
+        signing = sign_in(URL)
     await signing.token_storage_adapter.set_tokens(OAuthToken(access_token="a"))
     kept = await signing.token_storage_adapter.get_tokens()
     assert kept is not None
@@ -131,15 +135,15 @@ async def test_tokens_that_cannot_be_written_last_as_long_as_the_process(
 
 @pytest.mark.parametrize("damage", ["{", '{"version": 1}', '{"value": {"access_token": []}, "version": 1}'])
 async def test_kept_tokens_that_are_damaged_are_forgotten_and_never_keep_the_user_out(
-    tmp_path: Path, damage: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
-    environ = {"XDG_CACHE_HOME": str(tmp_path)}
-    signing = sign_in(URL, environ)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    signing = sign_in(URL)
     token = {"access_token": "a", "token_type": "Bearer", "expires_in": 5}
     await signing.token_storage_adapter.set_tokens(OAuthToken.model_validate(token))
-    kept = [file for file in token_directory(URL, environ).rglob("*.json") if "access_token" in file.read_text()]
+    kept = [file for file in token_directory(URL).rglob("*.json") if "access_token" in file.read_text()]
     kept[0].write_text(damage)
-    again = sign_in(URL, environ)
+    again = sign_in(URL)
     await again._initialize()
     assert again.context.current_tokens is None
 
