@@ -18,8 +18,6 @@ _SHOWN_PICTURE = re.compile(_PICTURE)
 _BARE_PICTURES = re.compile(r"^[ \t]*(?:[-*+] +)?(?:!\[\]\([^()\s]{1,1000}\)[ \t]*)+\n", re.MULTILINE)
 _DEAD = re.compile(rf"\[([^\[\]]{{0,200}})\]\((?:{SHARING})[^()\s]{{0,2000}}(?:\([^()]{{0,200}}\)[^()\s]{{0,200}})?\)")
 _IN_PAGE = re.compile(r"\[([^\[\]]{0,200}|\[[^\[\]]{0,200}\])\]\(#[^()\s]{0,500}\)")
-_SHORT_LINK = re.compile(r"\[?\[[^\[\]]{0,100}\]\(([^()\s]{0,2000})\)\]?")
-_EDIT = re.compile(r"[?&]action=edit|/edit/|/issues/new\?|[?&]filename=")
 _LINK = re.compile(
     r"\[(?>[^\[\]]{0,500}+(?:\[[^\[\]]{0,500}+\][^\[\]]{0,500}+)?+)\]\([^()\s]{0,2000}+(?:\([^()]{0,200}+\)[^()\s]{0,200}+)?+\)"
 )
@@ -90,7 +88,6 @@ def _without_pictures(text: str) -> str:
 def _without_targets(text: str) -> str:
     """Return a page whose links only say what they show where they lead into it or come again."""
     text = _IN_PAGE.sub(r"\1", text)
-    text = _SHORT_LINK.sub(lambda found: "" if _EDIT.search(found[1]) else found[0], text)
     seen: set[str] = set()
 
     def shown(found: re.Match[str]) -> str:

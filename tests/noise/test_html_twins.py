@@ -76,14 +76,3 @@ def test_html_beside_the_text_that_it_was_made_of_is_dropped() -> None:
     ]
     reduced: Any = reduce(rows, ("boilerplate",))[0]
     assert reduced == [{"id": row["id"], "summary": {"raw": row["summary"]["raw"]}} for row in rows]
-
-
-def test_a_narrative_that_is_generated_from_its_resource_goes_and_one_with_more_stays() -> None:
-    div = '<div xmlns="http://www.w3.org/1999/xhtml"><p>Weight: 70 kg</p></div>'
-    resource: dict[str, Any] = {"resourceType": "Observation", "text": {"status": "generated", "div": div}, "value": 70}
-    bundle: Any = [{"fullUrl": f"urn:{n}", "resource": {**resource, "id": n}} for n in range(3)]
-    reduced, omissions = reduce(bundle, ["boilerplate"])
-    assert div not in str(reduced)
-    assert [omission.path for omission in omissions] == ["[].resource.text.div"]
-    more: Any = {**resource, "text": {"status": "additional", "div": div}}
-    assert "Weight" in str(reduce([more], ["boilerplate"])[0])

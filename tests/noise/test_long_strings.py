@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from shaping.noise import reduce
 
 SOURCE = "function f(a) {\n  var b = a;\n  return b;\n}\n" * 60
@@ -157,15 +155,3 @@ def test_a_long_enumeration_of_numbers_beside_what_was_found_is_cut_to_its_head(
     scan: Any = {"type": "syn", "protocol": "tcp", "count": 1000, "services": ports}
     assert len(cut(scan)["services"]) < 140
     assert cut({"services": ports}) == {"services": ports}
-
-
-@pytest.mark.parametrize(("start", "mark"), [("/home/ada/.m2/parts/part-", ":"), ("C:\\Program Files\\part-", ";")])
-def test_a_long_class_path_is_cut_to_its_head_and_other_values_are_not(start: str, mark: str) -> None:
-    path = mark.join(f"{start}{number}.jar" for number in range(60))
-    name, vendor = {"name": "java.class.path"}, {"name": "java.vendor", "value": "Azul"}
-    rows: Any = [name | {"value": path}, vendor]
-    value = cut(rows)
-    head, _, said = value[0]["value"].partition(" …")
-    assert path.startswith(head)
-    assert (said, value[1]) == (f"[{len(path)} characters]", vendor)
-    assert cut([{"value": path}, {"value": path}]) == [{"value": path}, {"value": path}]

@@ -86,15 +86,14 @@ def test_what_stands_before_a_title_goes_where_it_is_links_and_a_date_stays() ->
     assert told.split("\n")[0] in reduced(told)  # a sentence is no menu
 
 
-def test_a_link_of_a_page_is_said_once_and_one_into_the_page_or_to_its_editing_is_its_words() -> None:
+def test_a_link_of_a_page_is_said_once_and_one_into_the_page_is_its_words() -> None:
     page = (
         f"{LINKS}\n# Title\n\n{PROSE}{MORE}"
-        "By [Ann](/people/ann/x),[[7]](#cite-7) as [Ann](/people/ann/x) said.[[edit](/w?title=A&action=edit)]\n"
+        "By [Ann](/people/ann/x),[[7]](#cite-7) as [Ann](/people/ann/x) said.\n"
         "[![](//cdn.dev/220px-a.jpg)](/wiki/File:A.jpg) ![Chart](https://cdn.dev/chart.png)\n"
-        "[Edit this page](https://forge.dev/x/edit/main/a.md)\n"
     )
     end = reduced(page).split("By ")[1]
-    assert end == ("[Ann](/people/ann/x),[7] as [Ann] said.\n[picture](/wiki/File:A.jpg) [image: Chart]\n\n")
+    assert end == ("[Ann](/people/ann/x),[7] as [Ann] said.\n[picture](/wiki/File:A.jpg) [image: Chart]\n")
 
 
 def test_a_page_loses_the_marks_of_its_headings_and_what_a_converter_escaped_outside_code() -> None:
@@ -127,17 +126,6 @@ def test_a_message_shows_the_line_of_code_that_it_points_at_without_those_around
     assert reduced(rust) == rust.replace("  |\n1 | fn main() {\n", "").replace("3 | }\n  |\n", "")
     rows = " id | name\n----+-----\n" + "".join(f"  {n} | row {n}\n" for n in range(1, 6))
     assert reduced(jest + rows) == pointed + rows  # a table is no code
-
-
-def test_what_a_plan_does_not_know_yet_is_named_in_one_line() -> None:
-    plan = (
-        '  + resource "aws_vpc" "a" {\n      + arn     = (known after apply)\n      + id      = (known after apply)\n'
-        '      + name    = "a"\n      + owner   = (known after apply)\n    }\n'
-    )
-    unknown = "      + arn     = (known after apply)\n      + id      = (known after apply)\n"
-    together = plan.replace(unknown, "      + arn, id = (known after apply)\n")
-    assert reduce_text(plan, ["boilerplate"]) == (together, [])
-    assert reduced(together) == together
 
 
 @pytest.mark.parametrize(

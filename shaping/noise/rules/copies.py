@@ -11,19 +11,10 @@ if TYPE_CHECKING:
     from shaping.noise.records import Records
 
 
-_NARRATIVE = "div"
-
-
 def copies(records: Records) -> None:
     """Drop what the rest of the object says."""
     for key in COPIES.intersection(records.kinds):
         records.drop_member(key, "boilerplate")
-    # A narrative of FHIR (`"text": {"status": "generated", "div": …}`), which the standard says has nothing of its own.
-    rows = [row for row in records.rows if _NARRATIVE in row]
-    if rows and all(row.get("status") == "generated" for row in rows):
-        records.drop_member(_NARRATIVE, "boilerplate")
 
 
-RULE = NoiseRule(
-    "boilerplate", frozenset({"long", "nested", "plain", "markup"}), copies, (COPIES | {_NARRATIVE}).__contains__
-)
+RULE = NoiseRule("boilerplate", frozenset({"long", "nested", "plain", "markup"}), copies, COPIES.__contains__)

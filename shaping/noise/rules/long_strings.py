@@ -23,7 +23,6 @@ _HEAD_CODE = 96
 _HEAD, _SHORTEST_HEAD, _HEADS = 1000, 200, 60_000  # of prose: the most, the least, and what all heads together may take
 _LOOK, _SOME = 1500, 6  # characters of a string, and strings of a column, that tell what it is
 _LONG_ENUMERATION, _ENUMERATION = 4 * LONG, re.compile(r"[\d,;: .-]+")
-_SEARCH_PATH = re.compile(r"(?:/[^\s:;,]+:){16,}+/[^\s:;,]+:?|(?:[A-Z]:\\[^\n:;,]+;){16,}+[A-Z]:\\[^\n:;,]+;?")
 _OTHERS, _MANY_OTHERS = 3, 6  # other members from which code, and from which prose, is not the point of its record
 
 
@@ -35,8 +34,6 @@ def long_strings(records: Records) -> None:
             continue
         if (limits := _limits(key, values, records)) is not None:
             records.replace_texts(key, partial(_shortened_over, *limits), "bulk")
-        elif records.other_members(key) and any(map(_is_search_path, values)):
-            records.replace_texts(key, _shortened_path, "bulk")
 
 
 def _shortened_over(limit: int, head: int, text: str) -> str:
@@ -47,15 +44,6 @@ def _shortened_over(limit: int, head: int, text: str) -> str:
     edge = max(cut.rfind(" "), cut.rfind("\n"))
     kept = cut[:edge] if edge > head * 0.6 else cut
     return f"{kept.rstrip()} …[{len(text)} characters]"
-
-
-def _is_search_path(text: str) -> bool:
-    """Whether a string lists the folders and archives that a program looks for its parts in, as a class path does."""
-    return len(text) > _LONG_ENUMERATION and _SEARCH_PATH.fullmatch(text) is not None
-
-
-def _shortened_path(text: str) -> str:
-    return _shortened_over(_LONG_ENUMERATION, _HEAD_CODE, text) if _is_search_path(text) else text
 
 
 def is_prose(text: str) -> bool:
