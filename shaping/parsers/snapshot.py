@@ -72,7 +72,7 @@ def fold_tree(text: str, *, keep_ids: bool) -> str:
 
 def _folded_chrome(text: str) -> str:
     """Return Chrome's tree with sentences whole, each with its first id, and links within the site without its name."""
-    lines = _without_echoes(text.split("\n"))
+    lines = text.split("\n")
     if site := _CHROME_SITE.search(text):
         start = f' url="{site[1]}/'
         lines = [line if "RootWebArea" in line else line.replace(start, ' url="/') for line in lines]
@@ -98,25 +98,6 @@ def _whole_sentences(lines: list[str]) -> Iterator[str]:
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip()) if line else -1
-
-
-def _without_echoes(lines: list[str]) -> list[str]:
-    """Return Chrome's lines without the words that only repeat the name of the element around them."""
-    kept: list[str] = []
-    above: list[tuple[int, str]] = []  # the elements around a line: how far they are indented, and their names
-    for line in lines:
-        found = _CHROME.match(line)
-        if found is None:
-            kept.append(line)
-            continue
-        indent, name = len(found[1]), found[3] or ""
-        while above and above[-1][0] >= indent:
-            above.pop()
-        if above and name and name in above[-1][1] and _CHROME_WORDS.fullmatch(line):
-            continue
-        above.append((indent, name))
-        kept.append(line)
-    return kept
 
 
 def _folded(tree: str, *, keep_ids: bool) -> str:

@@ -18,7 +18,7 @@ _MEMBERS = 4  # names of a record, one of which may come back after others: it h
 
 
 def parse_xml(text: str) -> Any:
-    """Return a property list, or the root element by its name; a page and elements between words are text."""
+    """Return the root element by its name; a page and elements between words are text."""
     if not _START.match(text) or _PAGE.match(text) or not text.rstrip().endswith(">"):
         return None
     from defusedxml.common import DefusedXmlException  # noqa: PLC0415 (few texts are XML: costs 10 ms)
@@ -28,8 +28,6 @@ def parse_xml(text: str) -> Any:
         parser = DefusedXMLParser(target=TreeBuilder(insert_comments=True, insert_pis=True))
         parser.feed(text)
         root = parser.close()
-        if root.tag == "plist" and len(root) == 1:
-            return _property(root[0])
         value = _Reader(root).value(root, 0)
         spaces = dict.fromkeys(space for each in root.iter() for space in _NAMESPACE.findall(str(each.tag)))
         if spaces and type(value) is dict and "xmlns" not in value:
@@ -37,22 +35,6 @@ def parse_xml(text: str) -> Any:
         return {_name(root.tag): value}
     except (ParseError, DefusedXmlException, ValueError):
         return None
-
-
-def _property(element: Element) -> Any:
-    """Return the value of an element of a property list, as Apple's programs write them."""
-    words = element.text or ""
-    if element.tag == "array":
-        return [_property(each) for each in element]
-    if element.tag in {"true", "false"}:
-        return element.tag == "true"
-    if element.tag != "dict":
-        return number(words) if element.tag in {"integer", "real"} else words
-    names, values = element[::2], element[1::2]
-    members = {name.text or "": _property(value) for name, value in zip(names, values, strict=True)}
-    if len(members) < len(names) or any(name.tag != "key" for name in names):
-        raise ValueError("a dict holds keys, each once and with a value")
-    return members
 
 
 class _Reader:

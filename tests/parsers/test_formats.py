@@ -218,18 +218,6 @@ def test_rows_are_found_behind_the_line_that_introduces_them() -> None:
     assert parsed.value[8]["Message"] == "change 8: more of it\n\nIt has a body."
 
 
-def test_a_property_list_is_what_it_holds() -> None:
-    text = (
-        '<?xml version="1.0"?>\n<!DOCTYPE plist PUBLIC "-//Apple//DTD" "x.dtd">\n<plist version="1.0"><dict>'
-        "<key>Name</key><string>Safari</string><key>On</key><true/><key>Sizes</key><array><integer>1</integer>"
-        "<real>2.5</real></array></dict></plist>"
-    )
-    parsed = parse(text)
-    assert parsed is not None
-    assert parsed.value == {"Name": "Safari", "On": True, "Sizes": [1, 2.5]}
-    assert parse(text.replace("<key>On</key>", "")) is None
-
-
 def test_separated_values_may_have_old_line_ends_or_spaces_between_quoted_names() -> None:
     rows = [{"id": n, "name": f"row {n}"} for n in range(4)]
     assert parse_csv("\r".join(["id,name", *(f"{n},row {n}" for n in range(4))])) == rows

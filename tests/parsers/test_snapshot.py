@@ -94,17 +94,6 @@ def test_a_tree_deeper_than_any_page_stays() -> None:
     assert reduce_text(tree, ("boilerplate",)) == (tree, [])
 
 
-def test_words_that_repeat_the_name_around_them_go_from_chromes_snapshots() -> None:
-    lines = [
-        f'  uid=1_{n} link "Page {n}" url="https://x.dev/{n}"\n    uid=1_{n}0 StaticText "Page {n}"' for n in range(8)
-    ]
-    text = (
-        '# take_snapshot\nuid=1_0 RootWebArea "Start"\n' + "\n".join(lines) + '\n  uid=2_1 StaticText "Other words"\n'
-    )
-    folded = "\n".join(line for line in text.split("\n") if "0 StaticText" not in line)
-    assert reduce_text(text, ("boilerplate",))[0] == folded
-
-
 def test_sentences_that_chrome_writes_in_pieces_are_whole_under_their_first_id() -> None:
     text = """## Latest page snapshot
 uid=1_0 RootWebArea "Heaps" url="http://x.dev/lib/heapq.html"
