@@ -15,7 +15,7 @@ from shaping.cleaning import unmatched
 from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, PROFILE, Answer, stopped
 from shaping.cli.payloads import Payload, read_bytes
 from shaping.commands.output import is_text
-from shaping.parsers import parse
+from shaping.parsers import EXACT, parse
 from shaping.parsers.json import read_json
 from shaping.present import Presented
 from shaping.present.notices import missing, noise_notice
@@ -167,24 +167,20 @@ def _meta(shaped: Shaped, before: int, *, whole: bool) -> dict[str, Any]:
 
 
 def _data(raw: bytes) -> Any:
-    try:
-        return read_json(raw)
-    except ValueError:
-        return _odd_data(raw)
-
-
-def _odd_data(raw: bytes) -> Any:
-    """Read what only Python takes for JSON (NaN, lone surrogates) or JSON values in a row, or give the text."""
-    try:
-        return json.loads(raw)
-    except (ValueError, RecursionError) as problem:
-        text = raw.decode(errors="replace")
-        found = parse(text, ("lines",))
-        if found is not None:
-            return found.value
-        if text.lstrip()[:1] in ("{", "["):
-            typer.echo(f"warning: this looks like JSON and is not, so it is shaped as text: {problem}", err=True)
-        return text
+    """Read JSON, also what only Python takes for it (NaN, lone surrogates), or JSON values in a row; else the text."""
+    problem: Exception | None = None
+    for read in (read_json, json.loads):
+        try:
+            return read(raw)
+        except (ValueError, RecursionError) as fault:
+            problem = fault
+    text = raw.decode(errors="replace")
+    found = parse(text, EXACT)
+    if found is not None:
+        return found.value
+    if text.lstrip()[:1] in ("{", "["):
+        typer.echo(f"warning: this looks like JSON and is not, so it is shaped as text: {problem}", err=True)
+    return text
 
 
 def _mcp_result(raw: bytes, file: str) -> dict[str, Any]:

@@ -335,6 +335,12 @@ def test_what_looks_like_json_and_is_not_is_shaped_as_text_with_a_hint(tmp_path:
     assert "warning: this looks like JSON and is not, so it is shaped as text: Expecting value: line 2" in done.stderr
 
 
+def test_what_python_prints_is_data_and_no_mistaken_json(tmp_path: Path) -> None:
+    (tmp_path / "data.txt").write_text("[{'id': 1, 'open': True}, {'id': 2, 'open': None}]\n")
+    done = shaping("--value", "-q", str(tmp_path / "data.txt"))
+    assert (json.loads(done.stdout)["data"], done.stderr) == ([{"id": 1, "open": True}, {"id": 2}], "")
+
+
 def test_json_that_is_no_mcp_result_is_refused_under_mcp(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"a": 1}')
     done = shaping("--mcp", str(tmp_path / "other.json"))
