@@ -35,7 +35,7 @@ from shaping import Shaper
 from shaping.learning.record import recordings
 from shaping.learning.statistics import TrafficStatistics, read_traffic
 from shaping.learning.suggest import suggest
-from shaping.learning.traffic import ToolCall, Usage, leaves, missing, pieces, read_piece
+from shaping.learning.traffic import ToolCall, Usage, missing, pieces, read_piece, scalars
 from shaping.learning.transcripts import replay
 from shaping.paths import parse
 from shaping.paths.selection import matches
@@ -171,7 +171,7 @@ def _judged(found: Split, target: float) -> tuple[str, int, int, int, int, int]:
 def _values(call: ToolCall, path: str) -> set[str]:
     """Return the values of a field in a call; nulls and empties are told by their names."""
     steps = parse(path).steps
-    found = [leaf for data in call.data() for one in matches(data, steps) for _, leaf in leaves(one)]
+    found = [leaf for data in call.data() for one in matches(data, steps) for _, leaf in scalars(one)]
     return {str(leaf) for leaf in found if leaf not in (None, "", True, False)}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from shaping.cli.ledger import MODEL, PRICES, price_of
+from shaping.cli.ledger import MODEL, PRICES, price_of_model
 from shaping.cli.output import Answer, columns, quiet, reading_progress, stopped
 from shaping.learning.statistics import TrafficStatistics
 from shaping.learning.suggest import EMPTY, suggest, with_suggestions
@@ -50,7 +50,7 @@ def discover(
     prices: Annotated[str | None, PRICES] = None,
 ) -> Answer:
     """Read your clients' past sessions: what shaping would have saved, and what would be missing."""
-    price = price_of(model, prices)
+    price = price_of_model(model, prices)
     try:
         by_client = _recorded(recordings) if recordings else _transcripts(home or Path.home(), sessions)
     except TrafficError as problem:

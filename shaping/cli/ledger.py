@@ -74,7 +74,7 @@ def user_store(config: Path | None = None) -> closing[Store]:
     return closing(open_store(load(config).store_for("command")))
 
 
-def price_of(model: str | None, prices: str | None) -> Price | None:
+def price_of_model(model: str | None, prices: str | None) -> Price | None:
     """Find the price of a model, or end with what is wrong; None where no model is named."""
     if model is None:
         return None
@@ -85,7 +85,7 @@ def price_of(model: str | None, prices: str | None) -> Price | None:
 
 
 @contextmanager
-def open_ledger(named: str | None) -> Iterator[LedgerDatabase]:
+def readable_ledger(named: str | None) -> Iterator[LedgerDatabase]:
     """Open the ledger to read; one that cannot be read, or is switched off, ends the command."""
     path = ledger_path() if named is None else Path(named)
     if path is None:
@@ -103,7 +103,7 @@ def open_ledger(named: str | None) -> Iterator[LedgerDatabase]:
 def page_source(ledger: str | None, since: str | None, config: Path | None) -> Iterator[PageSource]:
     """Open what a page is made from."""
     seconds = seconds_back(since)
-    with open_ledger(ledger) as database, user_store(config) as store:
+    with readable_ledger(ledger) as database, user_store(config) as store:
         yield PageSource(database, store=store, config=lambda: load(config), seconds=seconds)
 
 
@@ -128,9 +128,9 @@ def stats(
     """Show what shaping has saved: tokens that models did not read, net of what shaping added."""
     if by not in GROUPS:
         raise stopped(f"--by is {by!r}; expected one of {', '.join(GROUPS)}")
-    back, price = seconds_back(since), price_of(model, prices)
+    back, price = seconds_back(since), price_of_model(model, prices)
     start = 0.0 if back is None else time.time() - back
-    with open_ledger(ledger) as database:
+    with readable_ledger(ledger) as database:
         path, shown = str(database.path), list[str]()
         while True:
             sums = database.sums(since=start, shift=time.localtime().tm_gmtoff, by=by)
@@ -215,7 +215,7 @@ def last(
     ledger: Annotated[str | None, LEDGER] = None,
 ) -> Answer:
     """Show what the model read of the last calls beside what their tools sent, and why the rest was left out."""
-    with open_ledger(ledger) as database:
+    with readable_ledger(ledger) as database:
         calls = _last_calls(database, tool, number)
     if html is not None:
         return write_page(html, calls_document(calls))

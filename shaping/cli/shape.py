@@ -115,14 +115,14 @@ def _shaped(
     if not quiet:
         same = printed == shaped.text and before == shaped.tokens.before
         tokens = shaped.tokens if same else Tokens(before, printed, plan.tokenizer)
-        notes.append(price(tokens, envelope=plan.dialect != "none"))
+        notes.append(_token_counts(tokens, envelope=plan.dialect != "none"))
         if not _is_whole(printed, data) and (left_out := _left_out(shaped, everything=whole)):
             notes.append(left_out)
     shaper.close()
     return Answer(None, [printed], notes)
 
 
-def price(tokens: Tokens, *, envelope: bool = False) -> str:
+def _token_counts(tokens: Tokens, *, envelope: bool = False) -> str:
     """Describe the token counts before and after, with their precision."""
     why = ", for the envelope" if envelope else ""
     if not tokens.before:

@@ -15,7 +15,7 @@ from shaping.commands.output import Capture, Finished, decode, withhold_private
 from shaping.redaction import StreamRedactor
 from shaping.response import Warned
 from shaping.store.backends import Store, StoreError
-from shaping.store.expand import Stream, cursor_at, read_parts, stored_streams
+from shaping.store.expand import Stream, cursor_at, stored_streams, stream_parts
 from shaping.store.keeper import NOT_KEPT, make_ref, payload
 from shaping.store.pages import Position
 
@@ -94,7 +94,7 @@ def streams_of(shaper: Shaper, ref: str) -> dict[str, Stream]:
 
 def read_stream(shaper: Shaper, stream: Stream) -> Iterator[bytes]:
     """Yield the bytes of one output, part by part."""
-    return read_parts(shaper.keeper("command").store, stream)
+    return stream_parts(shaper.keeper("command").store, stream)
 
 
 class StoredOutput:

@@ -14,6 +14,7 @@ from pydantic_core import to_json
 
 from shaping.errors import ToolError
 from shaping.ledger import record_text
+from shaping.mcp.parts import texts_of
 from shaping.response import EXPAND as EXPAND  # its files import it from here
 from shaping.shaper import Shaper
 
@@ -66,7 +67,7 @@ class ToolResults:
             self._is_defined = True
             record_text(EXPAND, "", f"{EXPAND} {EXPAND_HELP}", kind="definition", **about)
         elapsed = (perf_counter() - started) * 1000
-        record_text(tool, partial(_texts, result), partial(_texts, shaped), milliseconds=elapsed, **about)
+        record_text(tool, partial(_text, result), partial(_text, shaped), milliseconds=elapsed, **about)
         return shaped
 
     def shaping_expand(self, ref: str, path: str = "", cursor: str = "", sql: str = "", search: str = "") -> str:
@@ -83,8 +84,8 @@ class ToolResults:
 ToolResults.shaping_expand.__doc__ = EXPAND_HELP  # some frameworks show a tool's docstring to their models
 
 
-def _texts(result: Mapping[str, Any]) -> str:
-    return "\n".join(block["text"] for block in result.get("content") or () if block.get("type") == "text")
+def _text(result: Mapping[str, Any]) -> str:
+    return "\n".join(texts_of(result))
 
 
 def holds_objects_of(package: str, value: Any, depth: int = 3) -> bool:

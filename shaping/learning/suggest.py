@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from shaping.learning.fields import Fields, FieldShare, answer_paths, answer_patterns, covers, found_in
 from shaping.learning.statistics import ToolStatistics, TrafficStatistics, parallel
-from shaping.learning.traffic import SURFACES, ToolCall, leaves, missing
+from shaping.learning.traffic import SURFACES, ToolCall, missing, scalars
 from shaping.paths import parse
 from shaping.paths.selection import matches
 from shaping.response import counted
@@ -317,7 +317,7 @@ def existing_rules(config: Mapping[str, Any], tool: str, form: str) -> dict[str,
 def _values(call: ToolCall, paths: Iterable[str], patterns: Iterable[str]) -> set[str]:
     """Return what a call has at some paths, but for values that are told by their names, and what patterns find."""
     found = (one for data in call.data() for path in paths for one in matches(data, parse(path).steps))
-    values = {str(leaf) for one in found for _, leaf in leaves(one) if leaf not in (None, "", True, False)}
+    values = {str(leaf) for one in found for _, leaf in scalars(one) if leaf not in (None, "", True, False)}
     return values.union(*(found_in(pattern, call.text_before()) for pattern in patterns))
 
 

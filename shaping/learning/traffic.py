@@ -276,21 +276,21 @@ class Used:
         return len(words) > 1 and all(self._later(" ".join(some)) for some in (words[:3], words[-3:]))
 
 
-def leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+def scalars(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
     """List the scalars of plain data, each with the key that it stands under."""
     if isinstance(value, dict):
         for name, item in value.items():
-            yield from leaves(item, name)
+            yield from scalars(item, name)
     elif isinstance(value, list):
         for item in value:
-            yield from leaves(item, key)
+            yield from scalars(item, key)
     else:
         yield key, value
 
 
 def used_values(call: ToolCall, used: Used) -> set[str]:
     """Return the values of an answer that were used after it."""
-    return {value for data in call.data() for key, leaf in leaves(data) for value in used(key, leaf)}
+    return {value for data in call.data() for key, leaf in scalars(data) for value in used(key, leaf)}
 
 
 def missing(values: Iterable[str], text: str) -> set[str]:
@@ -303,7 +303,7 @@ def missing(values: Iterable[str], text: str) -> set[str]:
     if not gone:
         return gone
     # A table may stand between sentences.
-    shown = {str(leaf) for part in (text, *text.split("\n\n")) for _, leaf in leaves(_decoded(part))}
+    shown = {str(leaf) for part in (text, *text.split("\n\n")) for _, leaf in scalars(_decoded(part))}
     sentences = "\n".join(one for one in shown if " " in one)
     return gone - shown - {one for one in looked_for if one in sentences}
 
@@ -317,7 +317,7 @@ def _decoded(text: str) -> Any:
 
 def _given(arguments: Any) -> Iterator[str]:
     """List the values of arguments: each whole, in its words, and a small number with the names that it may have."""
-    for key, value in leaves(arguments):
+    for key, value in scalars(arguments):
         if isinstance(value, str):
             if len(value) <= _LONGEST:
                 yield value

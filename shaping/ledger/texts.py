@@ -183,7 +183,7 @@ def marked_lines(part: SentPart, read: str = "") -> Iterator[MarkedLine]:
         yield from _lines("", part.value, _rules(part), 0, "")
 
 
-def leaves(part: SentPart) -> Iterator[MarkedLeaf]:
+def marked_leaves(part: SentPart) -> Iterator[MarkedLeaf]:
     """Give every field's value once, as the model read it or with the reason why not."""
     yield from _leaves("", part.value, _rules(part))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.ledger.entries import GROUPS, LedgerSum, Totals, add_up, group, sum_by
-from shaping.ledger.texts import CallTexts, SentPart, find_texts, leaves
+from shaping.ledger.texts import CallTexts, SentPart, find_texts, marked_leaves
 from shaping.settings.loading import LoadedConfig, load
 from shaping.tokens import count
 
@@ -189,7 +189,7 @@ def count_fields(parts: Iterable[SentPart]) -> dict[str, FieldTokens]:
     reasons: dict[str, str] = {}
     size = 0
     for part in parts:
-        for leaf in leaves(part):
+        for leaf in marked_leaves(part):
             size += len(written := f"{leaf.path.rpartition('.')[2]}:{orjson.dumps(leaf.value).decode()}")
             if size > _COUNTED_BYTES:
                 break

@@ -87,7 +87,7 @@ def _recall_output(store: Store, ref: str, stored: Stored) -> Recalled:
     found = stored_streams(store, ref)
     if found is None:
         return Recalled(orjson.loads(stored.payload), stored.meta, int(stored.meta["lost"]))
-    value = {name: b"".join(read_parts(store, one)).decode(errors="replace") for name, one in found.items()}
+    value = {name: b"".join(stream_parts(store, one)).decode(errors="replace") for name, one in found.items()}
     return Recalled(value, stored.meta, sum(one.size - one.kept for one in found.values()))
 
 
@@ -97,7 +97,7 @@ def stored_streams(store: Store, ref: str) -> dict[str, Stream] | None:
     return None if found is None else {name: Stream(**said) for name, said in orjson.loads(found.payload).items()}
 
 
-def read_parts(store: Store, stream: Stream) -> Iterator[bytes]:
+def stream_parts(store: Store, stream: Stream) -> Iterator[bytes]:
     """Yield the bytes of one output, part by part."""
     for number in range(stream.parts):
         part = _stored(store, f"{stream.prefix}.{number}")

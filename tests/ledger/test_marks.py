@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from shaping import Shaper
-from shaping.ledger.texts import SentPart, find_texts, keep_texts, leaves, marked_lines
+from shaping.ledger.texts import SentPart, find_texts, keep_texts, marked_leaves, marked_lines
 from shaping.response import Omission
 
 
@@ -52,7 +52,7 @@ def test_a_line_that_was_only_rewritten_is_not_marked() -> None:
 
 def test_the_fields_of_a_value_are_given_by_one_path_for_all_records() -> None:
     part = SentPart([{"id": 1, "url": "u"}, {"id": 2, "url": "v"}], (Omission("[].url", 2, "links"),))
-    assert [(leaf.path, leaf.value, leaf.reason) for leaf in leaves(part)] == [
+    assert [(leaf.path, leaf.value, leaf.reason) for leaf in marked_leaves(part)] == [
         ("[].id", 1, None),
         ("[].url", "u", "links"),
         ("[].id", 2, None),
