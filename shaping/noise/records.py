@@ -116,7 +116,6 @@ def longest(values: Sequence[Any]) -> int:
 
 MISSING: Final[Any] = object()
 _SHAPES = 24  # records of more shapes than this are sorted by the first of them
-_MANY = 48  # members from which an object may be keyed by values
 
 
 class Surroundings(NamedTuple):
@@ -159,10 +158,7 @@ class Records:
     def _sort(self) -> None:
         if len(self.rows) > 1:
             self._take_sample()
-        if len(self.rows) == 1 and len(self.rows[0]) >= _MANY and _is_plain_map(self.rows[0]):
-            self.kinds = dict.fromkeys(self.rows[0], "plain")
-        else:
-            self.kinds = self._kinds()
+        self.kinds = self._kinds()
         members = self._members
         for key, kind in self.kinds.items():
             if kind in members:
@@ -347,11 +343,3 @@ class Records:
                 if key in row:
                     del row[key]
         return rows
-
-
-def _is_plain_map(row: dict[str, Json]) -> bool:
-    """Whether an object holds many short words, so that no member needs a look of its own."""
-    if set(map(type, row.values())) != {str}:
-        return False
-    joined = "\n".join(row.values())  # type: ignore[arg-type]
-    return "://" not in joined and "</" not in joined and max(map(len, row.values())) < 64  # type: ignore[arg-type]
