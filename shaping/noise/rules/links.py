@@ -10,7 +10,7 @@ from shaping.noise.records import NoiseRule, Records, all_http
 from shaping.noise.vocabulary import API_SEGMENTS, LINK_STARTS, meaning
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from shaping.response import Json
 
@@ -36,7 +36,7 @@ def links(records: Records) -> None:
         return
     members = records.other_members()
     found = _link_names(names)
-    noise, firsts = _judged(found, names, records, members)
+    noise = _judged(found, names, records, members)
     pages = [key for key in found.may_go if key not in noise]
     kept = _best(pages, records) if pages else None
     identified = len(found.may_go) < len(names) or records.identified_without("")
@@ -49,7 +49,7 @@ def links(records: Records) -> None:
         for key in found.may_go
         if key != kept and (key in noise or (not few and _says_nothing_new(key, records, kept)))
     ]
-    records.drop.update(dict.fromkeys(_only_links(gone, firsts, records), "links"))
+    records.drop.update(dict.fromkeys(_only_links(gone, records), "links"))
     records.page = records.page or (kept is not None and kept not in records.drop and _is_of_a_record(kept))
 
 
@@ -81,7 +81,7 @@ def has_page(records: Records) -> bool:
     """Whether one of the links of records is for a person."""
     names = records.members("link")
     found = _link_names(names)
-    noise, _ = _judged(found, names, records, records.other_members())
+    noise = _judged(found, names, records, records.other_members())
     return any(key not in noise and not meaning(key).media for key in found.may_go)
 
 
@@ -144,8 +144,8 @@ def _rank(key: str) -> int:
     return meaning(key).page_rank
 
 
-def _judged(found: _LinkNames, names: Sequence[str], records: Records, others: int) -> tuple[set[str], dict[str, str]]:
-    """Return the links that only a program would follow, and the first link of each member."""
+def _judged(found: _LinkNames, names: Sequence[str], records: Records, others: int) -> set[str]:
+    """Return the links that only a program would follow."""
     firsts = _firsts(found.may_go, records)
     noise = set(found.pictures)
     every = "".join(firsts.values())
@@ -155,7 +155,7 @@ def _judged(found: _LinkNames, names: Sequence[str], records: Records, others: i
         noise |= found.self_links & firsts.keys()
         apis = _apis({key: link for key, link in firsts.items() if key in found.hypermedia and key not in noise})
         noise.update(apis if len(names) > 1 else [key for key in apis if _derived(key, records)])
-    return noise, firsts
+    return noise
 
 
 def _firsts(keys: Collection[str], records: Records) -> dict[str, str]:
@@ -181,13 +181,11 @@ def _apis(links: dict[str, str]) -> list[str]:
     return found
 
 
-def _only_links(keys: list[str], firsts: Mapping[str, str], records: Records) -> list[str]:
-    """Return those members that hold a link in every record that has them; most do, and are looked at together."""
+def _only_links(keys: list[str], records: Records) -> list[str]:
+    """Return those members that hold a link in every record that has them: mostly all of them, seen in one look."""
     if len(keys) > 1 and all_http(records.cells(keys)):
         return keys
-    usual = [key for key in keys if firsts.get(key, "").startswith("http")]
-    sure = set(usual) if len(usual) > 1 and all_http(records.cells(usual)) else set()
-    return [key for key in keys if key in sure or _all_links(key, records)]
+    return [key for key in keys if _all_links(key, records)]
 
 
 def _all_links(key: str, records: Records) -> bool:
