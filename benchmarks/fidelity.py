@@ -20,7 +20,7 @@ from benchmarks import corpus
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
 from shaping.encoders import decode, lines
-from shaping.encoders.formats import encode_json
+from shaping.encoders.table.cells import quoted
 from shaping.errors import ToolError
 from shaping.parsers import EXACT, parse
 
@@ -83,7 +83,7 @@ def measure(payload: Payload, profile: str) -> tuple[Row, dict[str, Any]]:
 def _compact(result: dict[str, Any]) -> str:
     """Return a result's texts with the data among them as compact JSON: what no shaped text may exceed."""
     texts = [block["text"] for block in result["content"] if block.get("type") == "text"]
-    return "\n".join(text if (found := parse(text, EXACT)) is None else encode_json(found.value) for text in texts)
+    return "\n".join(text if (found := parse(text, EXACT)) is None else quoted(found.value) for text in texts)
 
 
 def is_answered(

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import corpus
 from benchmarks.results import markdown_table, write_section
 from shaping import Shaper
-from shaping.encoders.formats import encode_json
+from shaping.encoders.table.cells import quoted
 from shaping.parsers import parse
 from shaping.tokens import exact
 
@@ -67,8 +67,8 @@ def questions(value: Any, seed: str, count: int) -> list[Question]:
 
 def answer(value: Any, path: str) -> Any:
     """Return what stands at a path, as the questions write them."""
-    for name, quoted, index in re.findall(r'([^.\[\]]+)|\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]', path):
-        value = value[int(index)] if index else value[json.loads(f'"{quoted}"') if quoted else name]
+    for name, in_quotes, index in re.findall(r'([^.\[\]]+)|\["((?:[^"\\]|\\.)*)"\]|\[(\d+)\]', path):
+        value = value[int(index)] if index else value[json.loads(f'"{in_quotes}"') if in_quotes else name]
     return value
 
 
@@ -219,7 +219,7 @@ def packets(profile: str, most: int, per: int) -> Iterator[tuple[str, str, str, 
         shaped = shaper.shape(clean, tool=tool)
         text, asked = shaped.text, questions(shaped.data, name, per)
         if shaped.encoding == "table" and exact(text) < _LARGEST and len(asked) == per:
-            found.append((len(_FEATURES.findall(text)), name, text, encode_json(clean), asked))
+            found.append((len(_FEATURES.findall(text)), name, text, quoted(clean), asked))
     for _, name, text, raw, asked in sorted(found, reverse=True)[:most]:
         yield name, text, raw, asked
 

@@ -6,14 +6,14 @@ import re
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from shaping.parsers.sections import sections_of
 from shaping.parsers.terminal import error_lines, find_traces
 from shaping.response import counted, cut_end
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from shaping.settings.plan import Plan
 
@@ -216,7 +216,7 @@ class LineChoice:
             number = numbers[at]
             if number > after:
                 shown.append(_gap(number - after))
-            shown.append(lines[at] if length == _LONGEST else _begun(lines[at], length))
+            shown.append(_begun(lines[at], length))
             after = number + 1
         if self._count > after:
             shown.append(_gap(self._count - after))
@@ -260,12 +260,8 @@ def _shortened(lines: Sequence[str]) -> Sequence[str]:
 
 
 @cache
-def _compile(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
-
-
-def _compiled(patterns: Iterable[Any]) -> tuple[re.Pattern[str], ...]:
-    return tuple(_compile(pattern) for pattern in patterns)
+def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    return tuple(map(re.compile, patterns))
 
 
 def by_characters(text: str) -> LineChoice:

@@ -12,23 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from shaping.encoders import table
 from shaping.encoders.table.cells import MISSING, Members, cell, quoted, read_cell
 from shaping.parsers.json import read_json
 from shaping.response import Json, import_extra
-
-
-def encode_json(value: Json) -> str:
-    """Write any value."""
-    return orjson.dumps(value).decode()
-
-
-def decode_json(text: str) -> Json:
-    """Read it back."""
-    value: Json = read_json(text)
-    return value
 
 
 def rows_of(value: Json) -> list[list[str]] | None:
@@ -46,11 +33,8 @@ def rows_of(value: Json) -> list[list[str]] | None:
 def records_of(rows: Sequence[Sequence[str]]) -> list[Json]:
     """Return the records that such rows stand for."""
     names = [str(read_cell(name)) for name in rows[0]]
-    return [_record(names, map(read_cell, row)) for row in rows[1:]]
-
-
-def _record(names: Sequence[str], values: Any) -> Json:
-    return {name: value for name, value in zip(names, values, strict=False) if value is not MISSING}
+    pairs = (zip(names, map(read_cell, row), strict=False) for row in rows[1:])
+    return [{name: value for name, value in row if value is not MISSING} for row in pairs]
 
 
 def encode_csv(value: Json) -> str | None:
@@ -122,7 +106,7 @@ class Format:
 
 
 FORMATS: dict[str, Format] = {
-    "json": Format(encode_json, decode_json),
+    "json": Format(quoted, read_json),
     "table": Format(table.encode, table.decode),
     "markdown": Format(encode_markdown, decode_markdown),
     "csv": Format(encode_csv, decode_csv),

@@ -144,7 +144,7 @@ class _Reduction:
         rows, drop = records.rows, records.drop
         if not drop and not records.changed:
             return
-        counts = (len(rows),) * len(drop) if records.uniform else _counts(rows, drop)
+        counts = [len(rows) if records.uniform else sum(key in row for row in rows) for key in drop]
         path = _path(steps)
         gone = zip(drop, counts, drop.values(), strict=True)
         changed = ((key, count, reason) for key, (count, reason) in records.changed.items())
@@ -217,11 +217,6 @@ def _refilled(column: list[Any], new: Sequence[Any]) -> list[Any]:
     """Put what became of records and lists into their column; one that held nothing but noise goes with it."""
     fresh = iter(new)
     return [(next(fresh) or MISSING) if type(value) in _NESTS else value for value in column]
-
-
-def _counts(rows: Sequence[Any], keys: Collection[str]) -> tuple[int, ...]:
-    """Count the records that have each of these members."""
-    return tuple([sum([key in row for row in rows]) for key in keys])
 
 
 def _owners_of(records: Records, key: str) -> list[dict[str, Json]]:

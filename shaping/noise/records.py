@@ -206,10 +206,10 @@ class Records:
             values = self.present(key)
             # A list among the strings counts by its length, but only where every record has the member.
             if longest(values if self.uniform else [value for value in values if type(value) is str]) > LONG:
-                self._move(key, "long")
+                self.move(key, "long")
 
-    def _move(self, key: str, kind: Kind) -> None:
-        """Make a member one of another kind."""
+    def move(self, key: str, kind: Kind) -> None:
+        """Make a member one of another kind; a nested one that is plain now is not gone into."""
         self._members[self.kinds[key]].remove(key)
         self._members.setdefault(kind, []).append(key)
         self.kinds[key] = kind
@@ -219,10 +219,6 @@ class Records:
         if len(kinds) == 1:
             return self._members.get(kinds[0], [])
         return [key for kind in kinds for key in self._members.get(kind, ())]
-
-    def settle(self, key: str) -> None:
-        """Make a nested member a plain one, which is not gone into any more."""
-        self._move(key, "plain")
 
     def untouched(self, *kinds: Kind) -> list[str]:
         """Return the members of these kinds that no rule has decided about and no tool takes as an argument."""

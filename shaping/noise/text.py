@@ -234,13 +234,10 @@ def reduce_text(
     return reduced, [Omission("", 1, reason) for reason in reasons]
 
 
-# The pattern is tried at every letter; a search for what it cannot do without is fifty times faster.
-def _may_hold_blob(text: str) -> bool:
-    return _LETTERS * _RUN in text.encode("utf-8", "surrogatepass").translate(_AS_LETTERS)
-
-
 def _without_base64(text: str) -> str:
-    return _BLOB.sub(_size_of, text) if _may_hold_blob(text) else text
+    # The pattern is tried at every letter; a search for what it cannot do without is fifty times faster.
+    may_hold_blob = _LETTERS * _RUN in text.encode("utf-8", "surrogatepass").translate(_AS_LETTERS)
+    return _BLOB.sub(_size_of, text) if may_hold_blob else text
 
 
 def _size_of(found: re.Match[str]) -> str:

@@ -84,7 +84,7 @@ def _empties_come_back(original: Original) -> bool:
 def _fits_whole(whole: Presented) -> bool:
     """Whether all of an answer is within its budget, written as it would go out and counted."""
     plan, value, most = whole.plan, whole.cleaned.value, whole.plan.max_tokens
-    if fit_value(value, Budget(None, plan.max_items, plan.max_string), _no_text, len).value is not value:
+    if fit_value(value, Budget(None, plan.max_items, plan.max_string), lambda _: "", len).value is not value:
         return False
     if most is None:
         return True
@@ -95,10 +95,6 @@ def _fits_whole(whole: Presented) -> bool:
     exact, renders = counter(plan.tokenizer).exact, (_text, _as_json) if whole.call.as_json else (_text,)
     budget = Budget.of(plan)._replace(max_tokens=most)
     return all(budget.holds(render(whole), exact) for render in renders)
-
-
-def _no_text(_: Fitted) -> str:
-    return ""
 
 
 @dataclass(eq=False, repr=False)  # not frozen: that takes as long as wrapping a small answer

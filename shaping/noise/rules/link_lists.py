@@ -18,7 +18,7 @@ def link_lists(records: Records) -> None:
         values = [value for value in records.column(key) if type(value) in (dict, list) and value]
         if (
             values
-            and _all_links(values)
+            and all(map(_is_links, values))
             and not _are_few(key, values, records)
             and _goes_unmissed(key, values, records)
         ):
@@ -42,7 +42,7 @@ def _drop(key: str, values: Sequence[Any], records: Records) -> None:
         records.drop_member(key, "links")
         return
     records.page = True
-    records.settle(key)
+    records.move(key, "plain")
     if any(type(value) is not dict or not pages.issuperset(value) for value in values):
         records.replace_column(key, [_kept(pages, value) for value in records.column(key)], "links")
 
@@ -86,10 +86,6 @@ def _goes_unmissed(key: str, values: Sequence[Any], records: Records) -> bool:
     """Whether records stay identified without their links, and no link is the way to the next page."""
     pages = len(records.rows) == 1 and any(type(value) is dict and value.get("next") for value in values)
     return not pages and records.identified_without(key)
-
-
-def _all_links(values: Sequence[Any]) -> bool:
-    return all(map(_is_links, values))
 
 
 def _is_links(value: Any) -> bool:

@@ -50,7 +50,8 @@ def links(records: Records) -> None:
         if key != kept and (key in noise or (not few and _says_nothing_new(key, records, kept)))
     ]
     records.drop.update(dict.fromkeys(_only_links(gone, records), "links"))
-    records.page = records.page or (kept is not None and kept not in records.drop and _is_of_a_record(kept))
+    if kept is not None and kept not in records.drop and not meaning(kept).other_page:
+        records.page = True
 
 
 def _best(pages: list[str], records: Records) -> str:
@@ -70,11 +71,6 @@ def _host(link: Json) -> str:
 def _is_template(link: str) -> bool:
     """Return whether a link has a place to be filled in."""
     return "{" in link or ("%" in link and _FILLED_IN.search(link) is not None)
-
-
-def _is_of_a_record(key: str) -> bool:
-    """Return whether a link leads to a page of a record, not to another page of a list."""
-    return not meaning(key).other_page
 
 
 def has_page(records: Records) -> bool:
