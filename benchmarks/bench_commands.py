@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.results import compiled_modules, markdown_table, write_section
 from shaping import tokens
-from shaping.commands.storage import read_stream, streams_of
+from shaping.commands.storage import streams_of
 from shaping.shaper import Shaper
+from shaping.store.expand import stream_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -160,7 +161,7 @@ def given_back(told: dict[str, Any], name: str, raw: bytes, shaper: Shaper) -> b
     """Whether an output is in the answer, or expands to its exact bytes."""
     ref = told["meta"].get("ref")
     if ref is not None:
-        return b"".join(read_stream(shaper, streams_of(shaper, ref)[name])) == raw
+        return b"".join(stream_parts(shaper.keeper("command").store, streams_of(shaper, ref)[name])) == raw
     error = told["error"]
     if name == "stderr":
         data = told["data"]

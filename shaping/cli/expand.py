@@ -15,13 +15,14 @@ import typer
 from shaping.cleaning import protect_or_withhold
 from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, Answer, stopped
 from shaping.cli.payloads import read_payloads
-from shaping.commands.storage import read_stream, streams_of
+from shaping.commands.storage import streams_of
 from shaping.ledger import record_text
 from shaping.parsers import parse_to_ask
 from shaping.present.expansion import present_rows
 from shaping.response import TOOL_WARNING, Shaped, counted
 from shaping.settings.plan import Overrides
 from shaping.shaper import Shaper
+from shaping.store.expand import stream_parts
 from shaping.store.sql import Database
 
 REF = typer.Argument(metavar="REF", help="The ref that the answer gave.")
@@ -86,7 +87,7 @@ def _is_of_command(shaper: Shaper, ref: str) -> bool:
 
 def _print_bytes(shaper: Shaper, ref: str, name: str) -> None:
     stream = streams_of(shaper, ref)[name]
-    for part in read_stream(shaper, stream):
+    for part in stream_parts(shaper.keeper("command").store, stream):
         sys.stdout.buffer.write(part)
     sys.stdout.flush()
     if stream.kept < stream.size:

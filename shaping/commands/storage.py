@@ -15,13 +15,11 @@ from shaping.commands.output import Capture, Finished, decode, withhold_private
 from shaping.redaction import StreamRedactor
 from shaping.response import Warned
 from shaping.store.backends import Store, StoreError
-from shaping.store.expand import Stream, cursor_at, stored_streams, stream_parts
+from shaping.store.expand import Stream, cursor_at, stored_streams
 from shaping.store.keeper import NOT_KEPT, make_ref, payload
 from shaping.store.pages import Position
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from shaping.envelope import Envelope
     from shaping.settings.plan import Plan, Redact
     from shaping.shaper import Shaper
@@ -90,11 +88,6 @@ def streams_of(shaper: Shaper, ref: str) -> dict[str, Stream]:
     if found is None:
         raise errors.ToolError("REF_NOT_FOUND", "no command's output is kept behind this ref here")
     return found
-
-
-def read_stream(shaper: Shaper, stream: Stream) -> Iterator[bytes]:
-    """Yield the bytes of one output, part by part."""
-    return stream_parts(shaper.keeper("command").store, stream)
 
 
 class StoredOutput:

@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from shaping import tokens
 from shaping.commands import invocation_of, plan_for, run_command
-from shaping.commands.storage import read_stream, streams_of
+from shaping.commands.storage import streams_of
+from shaping.store.expand import stream_parts
 
 if TYPE_CHECKING:
     from shaping.envelope import Envelope
@@ -31,7 +32,7 @@ diff few rows.csv; find . -name few; git init -q; git status --porcelain; git lo
 def given_back(shaper: Shaper, envelope: Envelope[Any], name: str) -> bytes | None:
     """The exact bytes of an output, from the store or from the answer; None where only its data is there."""
     if envelope.meta.ref is not None:
-        return b"".join(read_stream(shaper, streams_of(shaper, envelope.meta.ref)[name]))
+        return b"".join(stream_parts(shaper.keeper("command").store, streams_of(shaper, envelope.meta.ref)[name]))
     error = envelope.error
     if error is None:
         shown = envelope.data if name == "stdout" else envelope.meta.extensions.get("stderr", "")

@@ -10,8 +10,9 @@ import pytest
 
 from shaping import Shaper, shape
 from shaping.commands import command, invocation_of, plan_for, run_command
-from shaping.commands.storage import read_stream, streams_of
+from shaping.commands.storage import streams_of
 from shaping.commands.stream import stream_command
+from shaping.store.expand import stream_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -101,7 +102,7 @@ def test_what_outgrows_memory_goes_to_the_store_as_it_comes(shaper: Shaper) -> N
     assert envelope.data["stdout"].startswith("0000000\n")
     assert envelope.data["stdout"].endswith("1399999\n")
     assert envelope.meta.ref is not None
-    whole = b"".join(read_stream(shaper, streams_of(shaper, envelope.meta.ref)["stdout"]))
+    whole = b"".join(stream_parts(shaper.keeper("command").store, streams_of(shaper, envelope.meta.ref)["stdout"]))
     assert whole == b"".join(b"%07d\n" % n for n in range(1_400_000))
 
 
@@ -114,7 +115,9 @@ def test_a_stream_of_json_lines_is_shaped_line_by_line(make_shaper: Callable[...
     assert emitted == [b'{"id":1}\n', b'"plain text"\n', b'{"id":2}\n']
     assert (envelope.data, envelope.ok) == ({"lines": 3}, True)
     assert envelope.meta.ref is not None
-    assert b"".join(read_stream(mine, streams_of(mine, envelope.meta.ref)["stdout"])).startswith(b'{"id": 1, "x": 2}')
+    assert b"".join(
+        stream_parts(mine.keeper("command").store, streams_of(mine, envelope.meta.ref)["stdout"])
+    ).startswith(b'{"id": 1, "x": 2}')
 
 
 def test_private_fields_are_in_no_line_of_a_stream_and_behind_no_ref(make_shaper: Callable[..., Shaper]) -> None:

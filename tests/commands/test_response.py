@@ -11,11 +11,11 @@ import pytest
 
 from shaping import interpret, tokens
 from shaping.commands.process import ProcessExit
-from shaping.commands.storage import PART, PartWriter, read_stream, streams_of
+from shaping.commands.storage import PART, PartWriter, streams_of
 from shaping.errors import ToolError
 from shaping.shaper import Shaper
 from shaping.store.backends import StoreError
-from shaping.store.expand import Stream
+from shaping.store.expand import Stream, stream_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +25,7 @@ SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 def printed(shaper: Shaper, ref: str, name: str = "stdout") -> bytes:
-    return b"".join(read_stream(shaper, streams_of(shaper, ref)[name]))
+    return b"".join(stream_parts(shaper.keeper("command").store, streams_of(shaper, ref)[name]))
 
 
 def test_text_that_fits_is_given_to_the_byte_and_needs_no_ref(shaper: Shaper, replay: Any) -> None:
@@ -339,14 +339,14 @@ def test_a_key_across_the_border_of_two_parts_is_stored_in_neither(shaper: Shape
     writer.write(raw.encode())
     stream = writer.finish()
     assert stream.kept == len(raw)
-    stored = b"".join(read_stream(shaper, stream)).decode()
+    stored = b"".join(stream_parts(shaper.keeper("command").store, stream)).decode()
     assert "MIIEowIBAAKCAQEA" not in stored
     assert stored.count(line) == PART // 64
 
 
 def test_a_part_that_is_gone_is_told(shaper: Shaper) -> None:
     with pytest.raises(ToolError, match="REF_NOT_FOUND"):
-        list(read_stream(shaper, Stream("p_gone", 1, 1, 1)))
+        list(stream_parts(shaper.keeper("command").store, Stream("p_gone", 1, 1, 1)))
 
 
 def test_shaping_that_is_off_leaves_the_output_alone_and_keeps_how_it_ended(
