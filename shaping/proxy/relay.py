@@ -144,8 +144,7 @@ class Relay:
             await self._refuse(message, asked, problem)
             return
         clean = partial(_protected, message, mcp_shaper, "" if asked is None else asked.method, session)
-        large = len(message.line) > _LARGE
-        cleaned = await asyncio.get_running_loop().run_in_executor(None, clean) if large else clean()
+        cleaned = await asyncio.to_thread(clean) if len(message.line) > _LARGE else clean()
         if cleaned.method == message.method:
             await self._send(cleaned)
         else:
@@ -254,8 +253,7 @@ class Relay:
     async def _expand(self, message: Message, mcp_shaper: MCPShaper, session: Session) -> None:
         arguments = message.params.get("arguments")
         given = arguments if isinstance(arguments, dict) else {}
-        result = await asyncio.get_running_loop().run_in_executor(None, mcp_shaper.expand, session, given)
-        await self._send(_our_answer(message, result))
+        await self._send(_our_answer(message, await asyncio.to_thread(mcp_shaper.expand, session, given)))
 
     async def _send_shaped(self, message: Message, asked: PendingRequest) -> None:
         if self._opened is None or len(message.line) > _LARGE:
@@ -272,9 +270,7 @@ class Relay:
             return
         if asked.method == "tools/list":
             self._announce(mcp_shaper, session)
-        shape = partial(self._shaped, message, asked, mcp_shaper, session, took)
-        shaped = await asyncio.get_running_loop().run_in_executor(None, shape)
-        await self._send(shaped)
+        await self._send(await asyncio.to_thread(self._shaped, message, asked, mcp_shaper, session, took))
 
     def _shaped(
         self, message: Message, asked: PendingRequest, mcp_shaper: MCPShaper, session: Session, took: float

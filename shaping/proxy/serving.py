@@ -262,7 +262,7 @@ class ShaperLoader:
             if not _is_config_problem(problem):
                 raise
         try:
-            found = await asyncio.get_running_loop().run_in_executor(None, _make_mcp_shaper, self.options)
+            found = await asyncio.to_thread(_make_mcp_shaper, self.options)
         except Exception as problem:
             if _is_config_problem(problem):
                 raise UnusableConfigError(problem) from None

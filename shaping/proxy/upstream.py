@@ -179,8 +179,7 @@ class Upstream:
 
     async def on_server_line(self, line: bytes) -> bool:
         """Handle a line from the server; return whether it is a message."""
-        large = len(line) > _LARGE_LINE
-        read = await asyncio.get_running_loop().run_in_executor(None, from_server, line) if large else from_server(line)
+        read = await asyncio.to_thread(from_server, line) if len(line) > _LARGE_LINE else from_server(line)
         messages = [self._with_own_id(message) for message in read]
         for message in messages:
             try:
