@@ -11,7 +11,7 @@ from shaping import envelope as envelopes
 from shaping.budget.fit import Budget, fit_value
 from shaping.cleaning import protect
 from shaping.errors.texts import change_texts, plain_texts
-from shaping.response import CallContext, Warned, counted
+from shaping.response import TOOL_WARNING, CallContext, Warned, counted
 from shaping.tokens import counter
 
 if TYPE_CHECKING:
@@ -36,10 +36,14 @@ def clean_call(call: CallContext, plan: Plan) -> CallContext:
     else:
         error = None if call.error is None else clean_error(call.error, plan)
     hints = [protect(dict(hint), plan.anywhere) for hint in call.upgrade_hints]
+    # Only the tool's own warnings: ours may name a private field, to say that there is none.
+    warnings = tuple(
+        _clean_warning(each, plan.anywhere) if each.code == TOOL_WARNING else each for each in call.warnings
+    )
     return call._replace(
         error=error,
         source=source,
-        warnings=limit_warnings(call.warnings, plan),
+        warnings=limit_warnings(warnings, plan),
         upgrade_hints=tuple(limit_value(hints, _META, plan)),
     )
 

@@ -285,7 +285,7 @@ def _declared(default: Any) -> Any:
 
 
 def open_table(value: Any) -> Any:
-    """Open a frame as its rows, a series as its values, an array as its lists; labels that say something stay."""
+    """Open a frame as its rows, a series as its values under its name, an array as its lists; labels that say something stay."""
     if hasattr(value, "columns"):
         return value.to_dicts() if hasattr(value, "to_dicts") else _rows(value)
     if hasattr(value, "index") and hasattr(value, "reset_index"):
@@ -313,9 +313,10 @@ def _rows(frame: Any) -> list[dict[str, Any]]:
 
 
 def _series(series: Any) -> Any:
-    if not _labelled(series):
-        return series.tolist()
-    return series.to_dict() if series.index.is_unique else _rows(series.reset_index())
+    if _labelled(series) and not series.index.is_unique:
+        return _rows(series.reset_index())
+    values = series.to_dict() if _labelled(series) else series.tolist()
+    return {series.name: values} if isinstance(series.name, str) else values
 
 
 def _labelled(table: Any) -> bool:
@@ -325,8 +326,8 @@ def _labelled(table: Any) -> bool:
 
 
 def _open_array(value: Any) -> Any:
-    if value.dtype.names and value.ndim == 1:
-        return [dict(zip(value.dtype.names, row, strict=True)) for row in value.tolist()]
+    if value.dtype.names:
+        return [_open_array(row) for row in value] if value.ndim else {name: value[name] for name in value.dtype.names}
     # numpy gives times finer than Python's as bare integers.
     return (value.astype(f"{value.dtype.kind}8[us]") if value.dtype.kind in "mM" else value).tolist()
 

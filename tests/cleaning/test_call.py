@@ -88,3 +88,20 @@ def test_paths_that_a_config_redacts_are_redacted_in_errors_too() -> None:
         raise ToolError("NOT_FOUND", "no", details={"person": {"ssn": "078-05-1120"}})
 
     assert "078-05-1120" not in json.dumps(fail())
+
+
+@pytest.mark.parametrize("form", ["envelope", "text"])
+def test_a_private_or_redacted_field_does_not_leave_in_what_a_tool_notes(form: Any) -> None:
+    config = {"tool_overrides": {"*": {"private": ["**.email"], "redact": {"paths": ["**.pin"]}}}}
+
+    @shape(shaper=Shaper(config), form=form)
+    def tool() -> dict[str, int]:
+        note(warning=f"the email is {PRIVATE}")
+        note(warning="pin: 4711")
+        note(warning="the index is an hour old")
+        return {"a": 1}
+
+    said = str(tool())
+    assert PRIVATE not in said
+    assert "4711" not in said
+    assert "the index is an hour old" in said
