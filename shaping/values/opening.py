@@ -285,7 +285,7 @@ def _declared(default: Any) -> Any:
 
 
 def open_table(value: Any) -> Any:
-    """Open a frame as its rows, a series as its values under its name, an array as its lists; labels that say something stay."""
+    """Open a frame as rows, a series as its values under its name, an array as lists; telling labels stay."""
     if hasattr(value, "columns"):
         return value.to_dicts() if hasattr(value, "to_dicts") else _rows(value)
     if hasattr(value, "index") and hasattr(value, "reset_index"):
