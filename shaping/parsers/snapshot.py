@@ -23,7 +23,7 @@ _LINE = re.compile(
 )
 _REF = re.compile(r" (\[(?:ref|uid|id)=[^\]]*\])")
 _POINTER = " [cursor=pointer]"
-_CHROME = re.compile(r'^( *)uid=\S+ (\w+(?= |$))?(?: ?"((?:[^"\\]|\\.)*)")?', re.MULTILINE)
+_CHROME = re.compile(r"^ *uid=\S+ ", re.MULTILINE)
 # Words by themselves, with a role or, since version 1, without.
 _CHROME_WORDS = re.compile(r'(?P<start> *uid=\S+ (?:(?:StaticText|InlineTextBox) )?)"(?P<words>[^"\n]*)"')
 _CHROME_BLANK = re.compile(r'^ *uid=\S+ (?:(?:LineBreak|StaticText|InlineTextBox) )?"[\s|»·•]*"(?:\n|\Z)', re.MULTILINE)
@@ -112,9 +112,8 @@ def _folded(tree: str, *, keep_ids: bool) -> str:
 def _read(tree: str, *, keep_ids: bool) -> list[_SnapshotNode]:
     """Return the outermost elements of a tree; what stands in a wrapper stands in its place."""
     nodes: list[_SnapshotNode] = []
-    around = [
-        (-1, nodes, keep_ids)
-    ]  # the elements around a line: their indentation, what is in them, whether by its id
+    # The elements around a line: their indentation, what is in them, and whether that keeps its ids.
+    around = [(-1, nodes, keep_ids)]
     for blanks, role, name, marks, text, words in _LINE.findall(tree):
         if words[:1] == "'" and (end := words.rfind("'")) > 0:
             whole = words[1:end].replace("''", "'") + words[end + 1 :]

@@ -139,7 +139,7 @@ def clean_lines(text: str) -> list[str]:
 
 
 def render_terminal(text: str) -> str:
-    """Carry out what the text tells a terminal to do; an error that would be render_terminal over stays as a line."""
+    """Carry out what the text tells a terminal to do; an error that would be painted over stays as a line."""
     plain = _with_line_feeds(_separated(_COLOURS.sub("", text.replace("\r\n", "\n"))))
     return _Screen().show(plain) if _CONTROLS.search(plain) else plain
 

@@ -26,9 +26,8 @@ from shaping.encoders.table.model import (
 USUALLY = "each row, unless (but …) follows it: "
 ALL_LINE, _LONG_LINE = "all with ", 120  # characters of a line with what all rows have
 SECTION, SECTIONS = "== ", "each == line holds for the rows after it, up to the next"
-NO_COLUMNS = (
-    "(the rows differ in nothing else)"  # a header without any name: its rows are not written, because they say nothing
-)
+# A header without any name: its rows are not written, because they say nothing.
+NO_COLUMNS = "(the rows differ in nothing else)"
 _CONTROLS = bytes({*range(0x20), 0x7F} - {*b"\t\n\r"})
 
 
