@@ -155,3 +155,8 @@ def test_a_long_enumeration_of_numbers_beside_what_was_found_is_cut_to_its_head(
     scan: Any = {"type": "syn", "protocol": "tcp", "count": 1000, "services": ports}
     assert len(cut(scan)["services"]) < 140
     assert cut({"services": ports}) == {"services": ports}
+
+
+def test_what_all_rows_have_stays_in_those_that_passed() -> None:
+    rows: Any = [{"name": f"t{n}", "outcome": "failed" if n == 0 else "passed", "suite": ["f"]} for n in range(20)]
+    assert cut(rows) == rows
