@@ -181,8 +181,13 @@ def _pays(parsed: Parsed, *, as_lines: bool) -> bool:
 
 
 def is_cheaper(parsed: Parsed, written: str, *, as_lines: bool = True) -> bool:
-    """Whether a text written as the data it holds costs 15% fewer tokens, and not clearly more than as short lines."""
+    """Whether a text written as the data it holds costs 15% fewer tokens, and not clearly more than as short lines.
+
+    Of an exact format no layout is lost, so that it only has to cost less.
+    """
     text = parsed.text
+    if parsed.exact:
+        return count(written) < count(text)
     guess = cheap(written) / cheap(text)
     sure = _SURE_OF_OUTLINES if parsed.format in _DOCUMENTS else _SURE
     if guess > _WORTH - _SURE and (guess > _WORTH + sure or count(written) > _WORTH * count(text)):

@@ -560,3 +560,12 @@ def test_json_that_is_cheaper_with_blanks_keeps_them(shaper: Shaper) -> None:
     assert shaped["content"] == [{"type": "text", "text": jobs}]
     compact = json.dumps(json.loads(jobs), separators=(",", ":"))
     assert tokens.exact(compact) > tokens.exact(jobs)
+
+
+def test_json_below_a_warning_is_rewritten_for_any_saving_as_json_alone_is() -> None:
+    prose = " ".join(f"word{n} and" for n in range(120))
+    data = json.dumps([{"name": f"p{n}", "text": f"{n} {prose}"} for n in range(4)], indent=2)
+    shaper = Shaper({"global": {"profile": "standard"}})
+    result = {"content": [{"type": "text", "text": f"WARNING: no cache\n{data}"}]}
+    text = shaper.shape_result(result, tool="x", channels="text")["content"][0]["text"]
+    assert text.startswith('WARNING: no cache\n[{"name":"p0",')
