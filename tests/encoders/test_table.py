@@ -556,3 +556,17 @@ def test_a_nested_record_of_which_every_member_follows_from_others_reads_back() 
         for n in range(9)
     ]
     assert decode(encode(value)) == value
+
+
+def test_an_object_of_records_is_a_table_though_many_lack_a_member() -> None:
+    flags: Any = {
+        f"{n}x": {"on": n > 2} | ({"part": n} if n % 2 else {}) | ({"of": n} if n % 3 else {}) for n in range(8)
+    }
+    text = encode(flags)
+    assert text.startswith("{8}:\n(key),on,")
+    assert decode(text) == flags
+
+
+def test_an_object_of_long_columns_with_gaps_is_no_table() -> None:
+    columns: Any = {name: {str(n): n for n in range(60) if name != "d" or n % 9 == 0} for name in "abcd"}
+    assert "(key)" not in encode(columns)

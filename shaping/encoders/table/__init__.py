@@ -31,7 +31,7 @@ VERSION = 9  # of the format in docs/table-format.md; whatever changes a written
 
 _NOTE = re.compile(r"(?:null|empty)(?: if missing)?: |\(")  # a line that is about the data: no name begins so
 _MANY, _SHORTER = 16, 0.85  # scalars of an object, and the part of their JSON that two columns of them must stay below
-_WIDE = 24  # columns of rows without names
+_WIDE = 24  # columns of rows without names, or with empty cells
 _HEADERS = frozenset({"columns", "headers", "header", "fields", "column_names", "columnnames", "names"})
 _KINDS = ("type", "kind", "__typename", "resourceType", "object", "$type", "@type", "event", "event_type", "rtype")
 _PARTS = re.compile(r"\[(\d+)\], written as (\d+) lists one after the other:")
@@ -168,8 +168,10 @@ def _keyed(label: str, value: dict[str, Json], context: TableContext, indent: in
     records = [record for record in value.values() if type(record) is dict and record]
     if len(records) < 4 or len(records) < len(value) or any(VALUE in record for record in records):
         return []
-    common = set(records[0]).intersection(*records)
-    if 2 * len(common) < max(map(len, records)):
+    common, every = set(records[0]).intersection(*records), set(records[0]).union(*records)
+    # Records whose nulls were dropped have less in common; in a narrow table a few empty cells are easy to see.
+    is_filled = common and len(every) <= _WIDE and 2 * sum(map(len, records)) >= len(every) * len(records)
+    if 2 * len(common) < max(map(len, records)) and not is_filled:
         return []
     return write_table(f"{label}{{{len(records)}}}", keyed(list(value), records, context), indent)
 
