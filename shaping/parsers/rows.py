@@ -75,7 +75,13 @@ def _parse_separated(text: str, first: str, delimiter: str) -> list[dict[str, An
     # Prose has commas and semicolons too, and a space after each.
     if not body or not are_names(names) or any(cell[:1] == " " for row in rows[:9] for cell in row):
         return None
-    return records(names, body)
+    return None if any(map(_is_cell, names, zip(*body, strict=False))) else records(names, body)
+
+
+def _is_cell(name: str, column: Sequence[str]) -> bool:
+    """Whether what stands above a column is one of its cells: it stands there again, or all are paths of one root."""
+    root = name[: name.find("/") + 1]
+    return name in column or (root != "" and all(cell.startswith(root) for cell in column))
 
 
 _DRAWN_RULE = re.compile(r"[|+]?(?:\s*:?[-=─]+:?\s*[|+┼])*\s*:?[-=─]+:?\s*[|+]?")

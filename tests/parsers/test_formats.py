@@ -363,3 +363,9 @@ def test_an_element_holds_numbers_only_where_all_of_its_name_do() -> None:
 @pytest.mark.parametrize("text", ['{"total":2}', '<?xml version="1.0"?>\n<run><total>2</total></run>'])
 def test_the_mark_of_an_encoding_before_a_text_hides_no_data(text: str) -> None:
     assert parse(f"\ufeff{text}") == parse(text) is not None
+
+
+@pytest.mark.parametrize("sha", ["a2dce385c8bd", "a2dce385c8{}"])
+def test_a_first_row_that_is_like_those_below_it_is_no_header(sha: str) -> None:
+    text = "\n".join(f"{sha.format(n)} commit\trefs/heads/topic-{n}" for n in range(10, 40))
+    assert parse(text, ("csv",)) is None
