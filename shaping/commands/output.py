@@ -181,7 +181,7 @@ class RedactedCopy:
 
     def __init__(self, stream: OutputStream, redact: Redact) -> None:
         self._stream = stream
-        self._redactor = None if redact.off else StreamRedactor(names=redact.names)
+        self._redactor = None if redact.off else StreamRedactor(names=redact.names, paths=redact.paths)
 
     def write(self, chunk: bytes) -> None:
         """Take the next bytes."""
@@ -366,7 +366,8 @@ def _clean_ends(capture: Capture, plan: Plan, rules: Rules) -> CleanedOutput:
 def _redacted(text: str, plan: Plan) -> tuple[str, tuple[str, ...]]:
     if plan.redact.off:
         return text, ()
-    clean_text, hits = redact(text, values=plan.redact.values, names=plan.redact.names)
+    rules = plan.redact
+    clean_text, hits = redact(text, values=rules.values, names=rules.names, paths=rules.paths)
     return clean_text, tuple(hit.rule for hit in hits)
 
 

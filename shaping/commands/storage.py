@@ -35,7 +35,7 @@ class PartWriter:
         settings = shaper.loaded_config.store_for("command")
         self._ttl, self._limit = settings.ttl_seconds, settings.max_bytes // 2  # both outputs must find room
         self._store: Store = shaper.keeper("command").store
-        self._redactor = None if redact.off else StreamRedactor(names=redact.names)
+        self._redactor = None if redact.off else StreamRedactor(names=redact.names, paths=redact.paths)
         self._decoder = getincrementaldecoder("utf-8")("surrogateescape")  # what is no UTF-8 comes back as it was
         self._prefix = f"p_{secrets.token_hex(16)}"
         self._waiting = bytearray()

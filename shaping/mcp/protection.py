@@ -268,7 +268,8 @@ class MessageProtection:
         private, rules = self._private, self._shaper.plan(tool, surface="mcp").redact
         clean = looked if private is None else private.apply(looked)
         if not rules.off:
-            clean = redact(clean, values=rules.values, names=rules.names and names)[0]
+            paths = rules.paths if names else ()
+            clean = redact(clean, values=rules.values, names=rules.names and names, paths=paths)[0]
         if clean == looked:
             return value
         return {

@@ -9,7 +9,7 @@ with each answer, and `paths_without_secrets` for many paths at once; `redact_st
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from traceback import format_tb
 from typing import Final
 
@@ -44,8 +44,9 @@ _LONGEST_SECRET: Final = 65_536  # characters: more than any credential has, a p
 class StreamRedactor:
     """Takes parts of a text and returns what is safe to show of them; `finish` returns the rest."""
 
-    def __init__(self, *, names: bool = False) -> None:
+    def __init__(self, *, names: bool = False, paths: Sequence[str] = ()) -> None:
         self._names = names
+        self._paths = paths
         self._text = ""
         self._enough = 2 * _LONGEST_SECRET
 
@@ -66,7 +67,7 @@ class StreamRedactor:
 
     def finish(self) -> str:
         """Return what was held back."""
-        shown, self._text = without_secrets(self._text, names=self._names), ""
+        shown, self._text = self._clean(self._text), ""
         return shown
 
     def _upto(self, limit: int) -> str:
@@ -77,7 +78,10 @@ class StreamRedactor:
         for span in sorted(spans, reverse=True):
             cut = span.start if span.start < cut < span.end else cut
         head, self._text = self._text[:cut], self._text[cut:]
-        return without_secrets(head, names=self._names)
+        return self._clean(head)
+
+    def _clean(self, text: str) -> str:
+        return str(redact(text, names=self._names, paths=self._paths)[0])
 
 
 def redact_stream(parts: Iterable[str], *, names: bool = False) -> Iterator[str]:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from base64 import b64encode
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -543,3 +545,17 @@ def test_blank_lines_of_a_diff_stay_as_they_are(shaper: Shaper, respond_to: Any)
     raw = f"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,160 +1,160 @@\n{body}"
     response = respond_to(shaper, ["git", "diff"], raw, dialect="none")
     assert (response.stdout, response.stderr) == (raw, "")
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("options", [[], ["--json"], ["--stream"]])
+def test_a_redacted_path_is_masked_where_a_commands_text_assigns_it(
+    tmp_path: Path, options: list[str], *, enabled: bool
+) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"tool_overrides": {"*": {"enabled": enabled, "redact": {"paths": ["**.pin"]}}}}))
+    code = "import sys; print('pin: 4711'); print('pin=4711', file=sys.stderr); sys.exit(3)"
+    run = [sys.executable, "-m", "shaping", "run", "--config", str(config), *options, "--", sys.executable, "-c", code]
+    done = subprocess.run(run, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert "pin" in done.stdout + done.stderr
+    assert "4711" not in done.stdout + done.stderr
