@@ -277,6 +277,18 @@ async def test_no_message_of_a_server_holds_what_is_private(
         assert method in seen
 
 
+@pytest.mark.parametrize("data", ["pin: 4711", {"pin": "4711"}])
+async def test_a_log_of_a_server_holds_no_redacted_path(connect: Connect, tmp_path: Path, data: Any) -> None:
+    config = tmp_path / "redact.json"
+    config.write_text('{"global": {"redact": {"paths": ["**.pin"]}}}')
+    said = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": data}}
+    async with connect(command_server(MIRROR), config=config) as driver:
+        await driver.call("mirror", before=[said], result={"content": []})
+        seen = b"\n".join(driver.lines).decode()
+        assert "[redacted:path]" in seen
+        assert "4711" not in seen
+
+
 @pytest.mark.parametrize(
     ("method", "params", "kept"),
     [
