@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import defaultdict
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 from urllib.parse import unquote
@@ -15,9 +16,9 @@ from shaping.cleaning import WITHHELD, data_in, protect, replaced
 from shaping.cleaning.call import limit_value
 from shaping.mcp.parts import TEXT_MEMBERS, binary_members, is_text, read_data
 from shaping.parsers.json import write_json
-from shaping.paths import FieldPlan, compile_fields
+from shaping.paths import FieldPlan, compile_fields, deep_path
 from shaping.paths.strings import PRIVATE_MARK
-from shaping.redaction import SplitKeyRedactor, log_fault, redact, without_secrets
+from shaping.redaction import SplitKeyRedactor, log_fault, redact
 from shaping.redaction.credentials import PRIVATE_KEY
 from shaping.redaction.redact import rules_for
 
@@ -180,7 +181,7 @@ class MessageProtection:
     def answer(self, name: str, wire: dict[str, Any], uri: str = "") -> dict[str, Any]:
         """Clean a resource that was read or a prompt, by the rules for its name; `uri` is what was asked for."""
         plan = self._shaper.plan(name, surface="mcp")
-        rules = plan.redact
+        rules = replace(plan.redact, paths=self._masked)
         if self._shaper.mode != "on":
             return wire
         private = self._private
@@ -215,11 +216,15 @@ class MessageProtection:
         """Take secrets and private fields out of whatever else a server says in answer to a method, or by itself."""
         if self._shaper.mode != "on":
             return said
-        private = self._private
+        is_definition = method in _DEFINITIONS
+        private = self._held if is_definition else self._private
         if private is not None and isinstance(said, dict | list | str):
-            kept = _clean_definition(said, private, _ANSWER_WORDS) if method in _DEFINITIONS else private.apply(said)
+            kept = _clean_definition(said, private, _ANSWER_WORDS) if is_definition else private.apply(said)
             said = said if kept == said else kept
-        return said if self._shaper.plan("", surface="mcp").redact.off else without_secrets(said)
+        if self._shaper.plan("", surface="mcp").redact.off:
+            return said
+        clean: ValueT = redact(said, paths=() if is_definition else self._masked)[0]
+        return clean
 
     def params(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Clean the parameters of a message; numbers and levels without which it would be none stay beside a label."""
@@ -239,7 +244,7 @@ class MessageProtection:
         goes_on = before and (line[:1].isspace() or not line)
         line = self.without_key_rest(line, self._keys[server])
         lines = [*before[:1], *before[1:][-_LOG_LINES:], line] if goes_on else [line]
-        private = self._private if self._shaper.mode == "on" else None
+        private = self._held if self._shaper.mode == "on" else None
         if goes_on and private is not None and private.is_named_in(before[0]):
             clean = PRIVATE_MARK if line.strip() else line
         else:
@@ -255,7 +260,7 @@ class MessageProtection:
 
     def recorded_tools(self, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Take private fields out of the definitions of tools as they are kept on disk, whatever the mode."""
-        private = self._private
+        private = self._held
         return tools if private is None else _clean_definition(tools, private)
 
     def members(
@@ -268,8 +273,7 @@ class MessageProtection:
         private, rules = self._private, self._shaper.plan(tool, surface="mcp").redact
         clean = looked if private is None else private.apply(looked)
         if not rules.off:
-            paths = rules.paths if names else ()
-            clean = redact(clean, values=rules.values, names=rules.names and names, paths=paths)[0]
+            clean = redact(clean, values=rules.values, names=rules.names and names, paths=self._masked)[0]
         if clean == looked:
             return value
         return {
@@ -301,12 +305,24 @@ class MessageProtection:
         """Return whether the bytes of a message may hold a secret, or something private."""
         if self._shaper.mode != "on":
             return False
-        return self._private is not None or bool(rules_for(line.decode(errors="replace")).rules)
+        held = self._private is not None or self._masked
+        return bool(held or rules_for(line.decode(errors="replace")).rules)
 
     @property
     def _private(self) -> FieldPlan | None:
         """What is private of any tool: a resource, a log or a protocol error belongs to no tool that is known."""
         paths = self._shaper.loaded_config.private_paths
+        return _private_plan(paths) if paths else None
+
+    @property
+    def _masked(self) -> tuple[str, ...]:
+        """What is masked of any tool, at any depth."""
+        return tuple(map(deep_path, self._shaper.loaded_config.masked_paths))
+
+    @property
+    def _held(self) -> FieldPlan | None:
+        """What is private or masked of any tool, where a mask would break a schema or what hides stands apart."""
+        paths = (*self._shaper.loaded_config.private_paths, *self._masked)
         return _private_plan(paths) if paths else None
 
 
@@ -572,7 +588,8 @@ def _members(
     if rules.off:
         return value
     looked = {key: member for key, member in value.items() if key not in skipped}
-    clean, found = redact(looked, values=rules.values, names=rules.names and names)
+    paths = tuple(map(deep_path, rules.paths))
+    clean, found = redact(looked, values=rules.values, names=rules.names and names, paths=paths)
     if not found:
         return value
     hits.extend(replaced(hit.rule, f"{place}.{hit.path}") for hit in found)

@@ -142,7 +142,7 @@ class _Walk:
         self._commands = rules.only({rule for rule in rules.rules if rule.name in _COMMANDS})
         self._names = names
         labels = private_names(self._start)
-        self._labels = None if labels.all or not self._start else labels.is_label  # by the last name of each path
+        self.labels = None if labels.all or not self._start else labels.is_label  # by the last name of each path
         self._clean: set[tuple[str, str]] = set()  # texts without a secret, with their contexts: many stand twice
         self.parts_of_keys: set[str] = set()  # texts that are the middle of a private key
 
@@ -150,7 +150,7 @@ class _Walk:
         """Return a whole value with secrets replaced."""
         if PRIVATE_KEY in self._rules.rules:
             self.find_keys(value)
-        return self.value(self._without_labelled(value))
+        return self.value(self.without_labelled(value))
 
     def find_keys(self, value: Any, are_open: Collection[Step | None] = ()) -> set[Step | None]:
         """Look for private keys over several texts; return where one is open at their end: in all, or under a name."""
@@ -166,9 +166,9 @@ class _Walk:
             open_now |= {step} if is_open else set()
         return open_now
 
-    def _without_labelled(self, value: Any) -> Any:
+    def without_labelled(self, value: Any) -> Any:
         """Mask the values whose name of a configured path stands beside them: in a header, or as a `name`."""
-        if self._labels is None or not isinstance(value, dict | list):
+        if self.labels is None or not isinstance(value, dict | list):
             return value
 
         def masked(cell: Any, place: tuple[str | int, ...]) -> Any:
@@ -177,7 +177,7 @@ class _Walk:
                 trail = (trail, step)
             return self._mask(cell, "path", trail)
 
-        return LabelledValues(self._labels, self._labels, masked).run(value)
+        return LabelledValues(self.labels, self.labels, masked).run(value)
 
     def value(self, value: Any, trail: Trail = None, context: str = "", state: State | None = None) -> Any:
         """Return the value with secrets replaced; whatever cannot be looked at is masked, never passed."""
@@ -270,7 +270,7 @@ class _Walk:
 
     def _key(self, key: str, trail: Trail, taken: dict[str, int]) -> str:
         """Return a member's name without secrets; two that become alike stay two."""
-        named = self._names or self._labels is not None
+        named = self._names or self.labels is not None
         written = self._text(key, trail, "") if len(key) >= _SHORTEST_KEY or (named and not key.isalnum()) else key
         if written is key:
             return key
@@ -279,14 +279,15 @@ class _Walk:
 
     def _data_in_text(self, text: str, trail: Trail, state: State) -> str:
         """Mask by path and by name in JSON that stands in a string: data in a string is data."""
-        if not (state or self._names) or text.lstrip()[:1] not in _OPENS:
+        if not (state or self._names or self.labels) or text.lstrip()[:1] not in _OPENS:
             return text
         try:
             data = orjson.loads(text)
         except orjson.JSONDecodeError:
             return text
         inner = _Walk(rules=NO_RULES, names=self._names)
-        masked = inner.value(data, trail, state=state)
+        inner.labels = self.labels
+        masked = inner.value(inner.without_labelled(data), trail, state=state)
         self.hits += inner.hits
         return text if masked is data else orjson.dumps(masked).decode()
 
@@ -299,7 +300,7 @@ class _Walk:
         if self._names and (found := assigned(new)):
             new = replace(new, found)
             spans += found
-        if self._labels is not None and (found := assigned(new, self._labels, "path")):
+        if self.labels is not None and (found := assigned(new, self.labels, "path")):
             new = replace(new, found)
             spans += found
         if not spans:

@@ -25,7 +25,7 @@ from shaping.settings.trust import narrow, protect, refuse_store_outside, warn_o
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from shaping.settings.model import Config
+    from shaping.settings.model import Config, Global
 
 
 def _checks() -> ModuleType:
@@ -78,8 +78,17 @@ class LoadedConfig:
     @cached_property
     def private_paths(self) -> tuple[str, ...]:
         """The paths that are private in the answers of any tool."""
+        return tuple(sorted({path for layer in self._layers for path in layer.private or ()}))
+
+    @cached_property
+    def masked_paths(self) -> tuple[str, ...]:
+        """The paths that are masked in the answers of any tool."""
+        return tuple(sorted({path for layer in self._layers for path in getattr(layer.redact, "paths", None) or ()}))
+
+    @property
+    def _layers(self) -> list[Global]:
         layers = (self.config.global_, *(self.config.tool_overrides or {}).values())
-        return tuple(sorted({path for layer in layers if layer is not None for path in layer.private or ()}))
+        return [layer for layer in layers if layer is not None]
 
     @property
     def files(self) -> tuple[str, ...]:

@@ -30,11 +30,11 @@ KINDS: dict[str, Any] = {
 METAS: dict[str, Any] = {"no": {}, "for an app": {"ui": {"visibility": ["app"]}}, "odd": {"ui": [BOTH]}}
 
 
-@pytest.fixture
-def private(tmp_path: Path) -> Path:
-    """Write a config that makes a field private in every tool, and leaves one tool unshaped."""
+@pytest.fixture(params=[{"private": ["**.ssn"]}, {"redact": {"paths": ["**.ssn"]}}], ids=["private", "masked"])
+def private(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """Write a config that makes a field private in every tool, or masks it, and leaves one tool unshaped."""
     config = tmp_path / "response_config.json"
-    config.write_text('{"global": {"private": ["**.ssn"]}, "tool_overrides": {"typed": {"enabled": false}}}')
+    config.write_text(json.dumps({"global": request.param, "tool_overrides": {"typed": {"enabled": False}}}))
     return config
 
 

@@ -181,11 +181,11 @@ BOTH = {"ssn": PRIVATE, "said": TOKEN, "text": f"ssn={PRIVATE}", "id": 1}
 BLOCK = {"type": "text", "text": "x"}
 
 
-@pytest.fixture
-def private(tmp_path: Path) -> Path:
-    """Write a config that makes a field private in every tool."""
+@pytest.fixture(params=[{"private": ["**.ssn"]}, {"redact": {"paths": ["**.ssn"]}}], ids=["private", "masked"])
+def private(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """Write a config that makes a field private in every tool, or masks it."""
     config = tmp_path / "response_config.json"
-    config.write_text('{"global": {"private": ["**.ssn"]}}')
+    config.write_text(json.dumps({"global": request.param}))
     return config
 
 
@@ -392,7 +392,7 @@ async def test_a_line_that_cannot_be_read_is_logged_without_what_is_private(
     told = capsys.readouterr().err
     assert PRIVATE not in told
     assert TOKEN not in told
-    assert told.count("may hold a private field") == 2
+    assert told.count("may hold a private field") + told.count('"ssn":"[redacted:path]"') == 2
     assert "[server] listening on port 80" in told
 
 
