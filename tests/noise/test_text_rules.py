@@ -128,6 +128,17 @@ def test_a_message_shows_the_line_of_code_that_it_points_at_without_those_around
     assert reduced(jest + rows) == pointed + rows  # a table is no code
 
 
+def test_what_a_plan_does_not_know_yet_is_named_in_one_line() -> None:
+    plan = (
+        '  + resource "aws_vpc" "a" {\n      + arn     = (known after apply)\n      + id      = (known after apply)\n'
+        '      + name    = "a"\n      + owner   = (known after apply)\n    }\n'
+    )
+    unknown = "      + arn     = (known after apply)\n      + id      = (known after apply)\n"
+    together = plan.replace(unknown, "      + arn, id = (known after apply)\n")
+    assert reduce_text(plan, ["boilerplate"]) == (together, [])
+    assert reduced(together) == together
+
+
 @pytest.mark.parametrize(
     "line",
     [

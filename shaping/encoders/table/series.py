@@ -170,11 +170,11 @@ def _runs(values: list[Any]) -> str:
     texts = quoted(values)[1:-1].split(",") if set(map(type, values)) <= _NUMBERS else list(map(quoted, values))
     counted = [(text, sum(1 for _ in same)) for text, same in groupby(texts)]
     if len(counted) == len(texts):
-        return ",".join(_first_to_last(texts))
+        return ",".join(first_to_last(texts))
     return ",".join(f"{text} x{times}" if times > 1 else text for text, times in counted)
 
 
-def _first_to_last(texts: list[str]) -> Iterator[str]:
+def first_to_last(texts: list[str]) -> Iterator[str]:
     """Return numbers, or texts that end with one: of several that follow each other the first and the last."""
     at = 0
     while at < len(texts):
