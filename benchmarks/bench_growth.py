@@ -207,7 +207,8 @@ def _logged(count: int) -> Callable[[], object]:
     protection = MCPShaper(Shaper(PRIVATE, watch=False)).protection
     messages = [{"level": "info", "data": f"line {at} of an email"} for at in range(count)]
     return lambda: [
-        (protection.members(one, ("data", "logger")), protection.log_line("s", f"  {one['data']}")) for one in messages
+        (protection.params("notifications/message", one), protection.log_line("s", f"  {one['data']}"))
+        for one in messages
     ]
 
 

@@ -157,12 +157,12 @@ class Ways:
     def protocol_error(self, one: Placement, _: Random) -> str:
         """Send a JSON-RPC error."""
         said = {"code": -32000, "message": one.text, "data": one.json}
-        return _json(MessageProtection(self.shaper).members(said, ("message", "data"), TOOL))
+        return _json(MessageProtection(self.shaper).error(said, TOOL))
 
     def log(self, one: Placement, _: Random) -> str:
         """Send a log notification."""
         said = {"level": "info", "logger": "db", "data": one.json}
-        return _json(MessageProtection(self.shaper).members(said, ("data", "logger")))
+        return _json(MessageProtection(self.shaper).params("notifications/message", said))
 
     def raised(self, one: Placement, dice: Random) -> str:
         """Raise in a decorated function."""

@@ -103,8 +103,21 @@ _SUBSCHEMAS = frozenset(
     {"items", "prefixItems", "anyOf", "allOf", "oneOf", "not", "if", "then", "else", "contains", "propertyNames"}
 ) | {"additionalProperties", "unevaluatedProperties", "unevaluatedItems", "additionalItems"}
 # What the protocol asks for in a notification, whatever is said in it.
-_NOTIFIED = {"notifications/progress": ("progressToken", "progress", "total"), "notifications/message": ("level",)}
-_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+_NOTIFIED = {"notifications/progress": ("progressToken", "progress", "total")}
+# What the protocol itself says in an object of its own: by these words a client reads it, so that no path means them.
+_FIXED = {
+    "type": re.compile(r"[a-z_]{1,40}"),
+    "role": re.compile("user|assistant"),
+    "mimeType": re.compile(r"[a-z]{1,20}/[\w.+-]{1,100}"),
+    "mode": re.compile("form|url"),
+    "level": re.compile("debug|info|notice|warning|error|critical|alert|emergency"),
+    "status": re.compile("working|input_required|completed|failed|cancelled"),
+}
+_HOLDERS = frozenset({"text", "message", "data"})  # a path with such a name is meant for what is in them
+_INSIDE = "said by a tool"  # stands for the name of a holder while it is looked into
+_REQUIRED = frozenset({"text", "uri", "name", "message"})  # without them an object of the protocol is none
+_IS_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_NO_ADDRESS = "data:,"
 _LOG_LINES = 50  # after the first that one may go on with
 _SPLIT = "[withheld: a private field stands in several blocks]"
 
@@ -130,8 +143,7 @@ def protect_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, 
             for place, block in blocks
         ]
     if result.get("_meta"):
-        # Names are the protocol's and the server's own there: a progressToken is no secret.
-        out["_meta"] = _members(result["_meta"], "_meta", plan.redact, hits, (), names=False)
+        out["_meta"] = _members(result["_meta"], "_meta", plan.redact, hits, ())
     return (out, hits) if hits else (result, hits)
 
 
@@ -194,16 +206,16 @@ class MessageProtection:
 
         def block(value: Mapping[str, Any]) -> Mapping[str, Any]:
             asked_for = {"uri"} if value.get("uri") == uri else set()
-            skipped = {*binary_members(value), *asked_for}
-            return _block(_without(value, private, skipped), "", rules, [], asked_for)
+            return _block(_without_block(value, private, asked_for), "", rules, [], asked_for)
 
         def message(value: Mapping[str, Any]) -> dict[str, Any]:
             content = value.get("content")
+            skipped = {"role"} if _is_fixed("role", value.get("role")) else set()
             if isinstance(content, dict):
-                return {**members(value, {"content"}), "content": block(content)}
+                return {**members(value, {*skipped, "content"}), "content": block(content)}
             if not _is_objects(content):
-                return members(value)
-            return {**members(value, {"content"}), "content": [block(one) for one in content]}
+                return members(value, skipped)
+            return {**members(value, {*skipped, "content"}), "content": [block(one) for one in content]}
 
         of_items = {"contents": block, "messages": message}
         items = {
@@ -221,22 +233,32 @@ class MessageProtection:
         if private is not None and isinstance(said, dict | list | str):
             kept = _clean_definition(said, private, _ANSWER_WORDS) if is_definition else private.apply(said)
             said = said if kept == said else kept
-        if self._shaper.plan("", surface="mcp").redact.off:
+        rules = self._shaper.plan("", surface="mcp").redact
+        if rules.off:
             return said
-        clean: ValueT = redact(said, paths=() if is_definition else self._masked)[0]
+        # The names and paths in a definition are those of its schemas.
+        names, paths = (False, ()) if is_definition else (rules.names, self._masked)
+        clean: ValueT = redact(said, names=names, paths=paths)[0]
         return clean
 
     def params(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Clean the parameters of a message; numbers and levels without which it would be none stay beside a label."""
+        """Clean the parameters of a message, which stays one: what the protocol asks for stays beside a label."""
         private = self._private
         own = {
             name: value
             for name, value in params.items()
-            if name in _NOTIFIED.get(method, ())
-            and (type(value) in (int, float) or value in _LEVELS)
+            if (name in _NOTIFIED.get(method, ()) and type(value) in (int, float))
             and not (private and private.is_label(name))
         }
-        return {**own, **self.protect({name: value for name, value in params.items() if name not in own})}
+        if method == "sampling/createMessage" and _is_objects(params.get("messages")):
+            own |= self.answer("", {"messages": params["messages"]})
+        if method == "elicitation/create" and isinstance(params.get("requestedSchema"), dict):
+            own["requestedSchema"] = self.protect({"inputSchema": params["requestedSchema"]}, "tools/list")[
+                "inputSchema"
+            ]
+        rest = {name: value for name, value in params.items() if name not in own}
+        held = self._held
+        return own | (self.protect(rest) if held is None else _in_form(rest, held, self.protect))
 
     def log_line(self, server: str, line: str) -> str:
         """Clean a line of a log of what earlier ones began: a private key, or a text that is withheld."""
@@ -263,29 +285,30 @@ class MessageProtection:
         private = self._held
         return tools if private is None else _clean_definition(tools, private)
 
-    def members(
-        self, value: dict[str, Any], members: Collection[str], tool: str = "", *, names: bool = True
-    ) -> dict[str, Any]:
-        """Clean some members of a message that somebody reads: a JSON-RPC error, a log, a request of the server's."""
-        looked = {name: value[name] for name in members if name in value}
+    def _error_members(self, error: dict[str, Any], tool: str) -> dict[str, Any]:
+        """Clean the members of a JSON-RPC error but for its code."""
+        looked = {name: value for name, value in error.items() if name != "code" or not isinstance(value, int)}
         if self._shaper.mode != "on" or not looked:
-            return value
+            return error
         private, rules = self._private, self._shaper.plan(tool, surface="mcp").redact
-        clean = looked if private is None else private.apply(looked)
-        if not rules.off:
-            clean = redact(clean, values=rules.values, names=rules.names and names, paths=self._masked)[0]
-        if clean == looked:
-            return value
-        return {
-            name: clean[name] if name in clean else value[name] for name in value if name in clean or name not in looked
-        }
+
+        def protected(said: dict[str, Any]) -> dict[str, Any]:
+            kept: dict[str, Any] = said if private is None else private.apply(said)
+            if not rules.off:
+                kept = redact(kept, values=rules.values, names=rules.names, paths=self._masked)[0]
+            return kept
+
+        held = self._held
+        clean = protected(looked) if held is None else _in_form(looked, held, protected)
+        return (
+            error if clean == looked else {name: value for name, value in error.items() if name not in looked} | clean
+        )
 
     def error(self, error: Any, tool: str = "") -> Any:
         """Clean the words and the data of a JSON-RPC error, and cut them to the budget."""
         if not isinstance(error, dict):
             return self.protect(error)
-        members = [name for name, value in error.items() if name != "code" or not isinstance(value, int)]
-        clean = self.members(error, members, tool)
+        clean = self._error_members(error, tool)
         said: dict[str, Any] = {name: clean[name] for name in ("message", "data") if name in clean}
         on = self._shaper.mode == "on"
         cut = limit_value(said, 1, self._shaper.plan(tool, surface="mcp")) if on else said
@@ -350,7 +373,7 @@ def _clean_definition(said: Any, private: FieldPlan, names: Collection[str] = _W
 def _clean_address(address: str, private: FieldPlan) -> str:
     """Take the values of private parameters out of an address, which stays one."""
     if address.lstrip()[:5].lower() == "data:":
-        return "data:," if _names_private(address, private) else address
+        return _NO_ADDRESS if _names_private(address, private) else address
     # A value may be the name of what another parameter holds.
     is_label = any(private.is_label(unquote(found[3])) for found in _PARAMETER.finditer(address))
 
@@ -520,7 +543,7 @@ def _mark(text: str | None, private: FieldPlan) -> str:
 def _private_block(block: Mapping[str, Any], plan: Plan, *, failed: bool) -> Mapping[str, Any]:
     # The text of a result is its data, and goes the way of all data.
     as_data = not failed and is_text(block)
-    return _private_members(block, plan, {*binary_members(block), *(["text"] if as_data else ())})
+    return _without_block(block, plan.anywhere.private, ["text"] if as_data else ())
 
 
 @lru_cache(maxsize=64)
@@ -538,6 +561,43 @@ def _without(value: Mapping[str, Any], private: FieldPlan | None, skipped: Colle
     looked = {key: member for key, member in value.items() if key not in skipped}
     kept = private.apply(looked)
     return {key: value[key] if key in skipped else kept[key] for key in value if key in skipped or key in kept}
+
+
+def _without_block(
+    block: Mapping[str, Any], private: FieldPlan | None, skipped: Collection[str] = ()
+) -> Mapping[str, Any]:
+    """Take private fields out of a content block but for its base64 and the members to skip."""
+    if private is None:
+        return block
+    resource = block.get("resource")
+    if isinstance(resource, dict):
+        block = {**block, "resource": _without_block(resource, private)}
+        skipped = {*skipped, "resource"}
+    skipped = {*binary_members(block), *skipped}
+    return _in_form(block, private, lambda looked: _without(looked, private, skipped), skipped)
+
+
+def _in_form(
+    value: Mapping[str, Any],
+    held: FieldPlan,
+    clean: Callable[[dict[str, Any]], Mapping[str, Any]],
+    skipped: Collection[str] = (),
+) -> dict[str, Any]:
+    """Clean an object of the protocol that stays one, although a path may have the name of a member of it."""
+    fixed = {name: value[name] for name in value if _is_fixed(name, value[name])}
+    holders = {name for name in value.keys() & _HOLDERS if name not in skipped and held.is_label(name)}
+    said = {name: member for name, member in value.items() if name not in fixed and name not in holders}
+    if "uri" not in skipped and isinstance(said.get("uri"), str):
+        said["uri"] = _clean_address(said["uri"], held)
+    out = {**dict.fromkeys(_REQUIRED & said.keys(), PRIVATE_MARK), **clean(said), **fixed}
+    out |= {name: clean({_INSIDE: value[name]}).get(_INSIDE, PRIVATE_MARK) for name in holders}
+    if isinstance(out.get("uri"), str) and not _IS_ADDRESS.match(out["uri"]):
+        out["uri"] = _NO_ADDRESS
+    return {name: out[name] for name in (*value, *out) if name in out}
+
+
+def _is_fixed(name: str, value: Any) -> bool:
+    return name in _FIXED and isinstance(value, str) and _FIXED[name].fullmatch(value) is not None
 
 
 def protect_structure(structured: Any, plan: Plan) -> Any:
@@ -573,7 +633,11 @@ def _block(
     if isinstance(resource, dict):
         block = {**block, "resource": _members(resource, f"{place}.resource", rules, hits, binary_members(resource))}
         skipped = {*skipped, "resource"}
-    return _members(block, place, rules, hits, {*binary_members(block), *skipped})
+    skipped = {*binary_members(block), *skipped}
+    if not rules.paths:
+        return _members(block, place, rules, hits, skipped)
+    held = _private_plan(rules.paths)
+    return _in_form(block, held, lambda looked: _members(looked, place, rules, hits, skipped), skipped)
 
 
 def _members(
@@ -582,14 +646,12 @@ def _members(
     rules: Redact,
     hits: list[Warned],
     skipped: Collection[str],
-    *,
-    names: bool = True,
 ) -> Mapping[str, Any]:
     if rules.off:
         return value
     looked = {key: member for key, member in value.items() if key not in skipped}
     paths = tuple(map(deep_path, rules.paths))
-    clean, found = redact(looked, values=rules.values, names=rules.names and names, paths=paths)
+    clean, found = redact(looked, values=rules.values, names=rules.names, paths=paths)
     if not found:
         return value
     hits.extend(replaced(hit.rule, f"{place}.{hit.path}") for hit in found)

@@ -19,14 +19,6 @@ PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
 INTERNAL_ERROR = -32603
 METHOD_NOT_FOUND = -32601
-# What a model or a user reads of a server's message, by its method; all else in it is the protocol's.
-READ_MEMBERS = {
-    "notifications/message": ("data", "logger"),
-    "notifications/progress": ("message",),
-    "notifications/tasks/status": ("statusMessage",),
-    "sampling/createMessage": ("messages", "systemPrompt"),
-    "elicitation/create": ("message", "requestedSchema"),
-}
 # Every rule for secrets wants a long run of letters and digits, a word for a secret, or a password in an address.
 _SECRETIVE = re.compile(
     rb"(?=[A-Za-z+/=_.%\\-]{0,60}[0-9])[A-Za-z0-9+/=_.%\\-]{16}"

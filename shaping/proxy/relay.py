@@ -18,7 +18,6 @@ from shaping.proxy.messages import (
     CLIENT_INFO,
     INTERNAL_ERROR,
     PROTOCOL_VERSION,
-    READ_MEMBERS,
     Message,
     UnusableConfigError,
     answer,
@@ -50,6 +49,7 @@ _FINISH_SECONDS = 2.0
 _MOST_REMEMBERED = 100  # cancelled requests, and tasks
 _MEMBERS = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})  # the protocol's, which stay
 _PLAIN_ID = re.compile(r"[\w.:'-]{1,64}")
+_PLAIN_METHOD = re.compile(r"[A-Za-z_]{1,40}(?:/[A-Za-z_]{1,40}){0,3}")
 # What the protocol has a server say of itself in words, in which no data stands.
 _HANDSHAKE_MEMBERS = frozenset(
     {"protocolVersion", "instructions", "supportedVersions", "resultType", "ttlMs", "cacheScope"}
@@ -346,10 +346,11 @@ def _protected(message: Message, mcp_shaper: MCPShaper, method: str, session: Se
     protection, own = mcp_shaper.protection, message.method or ""
     try:
         looked = {"result"}
+        if _PLAIN_METHOD.fullmatch(own) and not may_hold_secret(own.encode()):
+            looked.add("method")  # a field may be private that is called like a word of it
         if (params := message.data.get("params")) and isinstance(params, dict):
             notifies = own.startswith("notifications/")
             clean = protection.without_key_rest(params, session.keys) if session is not None and notifies else params
-            clean = protection.members(clean, READ_MEMBERS.get(own, ()), names=notifies)
             message = _changed(message, "params", protection.params(own, clean))
             looked.add("params")
         message = _changed_members(message, protection.protect, looked)

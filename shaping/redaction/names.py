@@ -34,7 +34,7 @@ _HARMLESS: Final = frozenset(
     """
         next page paging prev previous continuation continue sync cursor delta start end resume max min count num
         total per budget limit eos bos pad unk special has is needs requires require use uses allow enable enabled
-        public csrf idempotency
+        public csrf idempotency progress
     """.split()  # noqa: SIM905  a list of words is read as words
 )
 
@@ -73,17 +73,17 @@ def named_secrets(text: str) -> Iterator[tuple[int, int]]:
 
 
 _ASSIGNED: Final = re.compile(
-    r"""(?<![A-Za-z0-9_.-])(?:(?P<first>[A-Za-z]{2,20})[ ])?(?P<name>[A-Za-z][A-Za-z0-9_.-]{2,80}+)"""
+    r"""(?<![A-Za-z0-9_.-])(?:(?P<first>[A-Za-z]{2,20})[ ])?(?P<name>[A-Za-z][A-Za-z0-9_.-]{1,80}+)"""
     r"""(?:\[[0-9]{0,9}\])?["'\\]{0,3}[ \t]{0,3}(?:=>|:=|[:=])[ \t]{0,3}"""
     r"""(?:[bru]{0,2}(?P<quote>["'`])(?P<quoted>[^"'`\r\n]{1,4096}+)(?P=quote)"""
     r"""|["'\\]{0,3}(?:(?i:bearer|basic|token)[ \t])?(?P<value>(?!//)[^\s"'\\,;&{}\[\]|]{2,}+))"""
 )
 _LINE: Final = re.compile(
-    r"^[ \t>*+-]{0,8}(?P<name>[A-Za-z][A-Za-z0-9_. -]{2,60}?)[ \t]{0,2}[:=][ \t]+"
+    r"^[ \t>*+-]{0,8}(?P<name>[A-Za-z][A-Za-z0-9_. -]{1,60}?)[ \t]{0,2}[:=][ \t]+"
     r"(?P<value>[^\s,;=:\"'{\[|>][^,;=:\"'\r\n]*)$",
     re.MULTILINE,
 )
-_NAME: Final = r"(?P<name>[A-Za-z][A-Za-z0-9_.:-]{2,80}+)"
+_NAME: Final = r"(?P<name>[A-Za-z][A-Za-z0-9_.:-]{1,80}+)"
 # Elements and attributes of XML and HTML, and options of commands.
 _MARKED: Final = tuple(
     re.compile(pattern)
@@ -96,7 +96,7 @@ _MARKED: Final = tuple(
 )
 # A value of YAML in the lines below its name.
 _BLOCK: Final = re.compile(
-    r"""^(?P<indent>[ \t]*)(?:- )?["']?(?P<name>[A-Za-z][A-Za-z0-9_.-]{2,80}+)["']?:[ \t]*"""
+    r"""^(?P<indent>[ \t]*)(?:- )?["']?(?P<name>[A-Za-z][A-Za-z0-9_.-]{1,80}+)["']?:[ \t]*"""
     r"""(?:[|>][+-]?[0-9]?[ \t]*)?\n"""
     r"""(?=(?P<value>(?:(?P=indent)[ \t]+\S[^\n]*(?:\n|\Z)){1,50}+))""",
     re.MULTILINE,

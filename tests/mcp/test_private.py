@@ -144,7 +144,9 @@ def test_what_is_private_for_every_tool_is_private_in_resources_and_logs() -> No
     shaper = Shaper({"global": {"private": ["**.email"]}})
     read = {"contents": [{"uri": "file:///a", "text": json.dumps({"email": SECRET})}]}
     assert SECRET not in json.dumps(MessageProtection(shaper).answer("file:///a", read))
-    assert SECRET not in json.dumps(MessageProtection(shaper).members({"data": {"email": SECRET}}, ("data",)))
+    assert SECRET not in json.dumps(
+        MessageProtection(shaper).params("notifications/message", {"data": {"email": SECRET}})
+    )
 
 
 def test_a_result_that_is_not_shaped_is_cleaned_in_members_named_as_pictures_have_them() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import runpy
 import sys
 import threading
@@ -10,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import mcp_types
 import pytest
 
 from shaping.proxy import relay, upstream
@@ -557,3 +559,120 @@ async def test_a_cancelled_call_is_not_waited_for(connect: Connect, tmp_path: Pa
         assert driver.relay.is_busy
         await driver.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}})
         assert not driver.relay.is_busy
+
+
+NAMES = (
+    "type",
+    "role",
+    "mimeType",
+    "name",
+    "uri",
+    "text",
+    "message",
+    "data",
+    "level",
+    "mode",
+    "id",
+    "method",
+    "resource",
+)
+DATA = dict.fromkeys((*NAMES, "content", "contents", "messages", "status", "params", "result", "error"), PRIVATE)
+SAID = json.dumps([DATA, DATA])
+CONTENT: list[dict[str, Any]] = [
+    {"type": "text", "text": SAID},
+    {"type": "text", "text": "hello", "annotations": {"audience": ["user"]}},
+    {"type": "image", "data": "AAAA", "mimeType": "image/png"},
+    {"type": "resource_link", "uri": "file:///x", "name": "x", "mimeType": "text/plain"},
+    {"type": "resource", "resource": {"uri": "file:///y", "mimeType": "text/plain", "text": SAID}},
+]
+
+
+@pytest.mark.parametrize("rule", ["private", "masked"])
+@pytest.mark.parametrize("word", DATA)
+async def test_a_path_with_the_name_of_a_member_of_the_protocol_leaves_the_protocol_alone(
+    connect: Connect, tmp_path: Path, word: str, rule: str
+) -> None:
+    config = tmp_path / "words.json"
+    config.write_text(
+        json.dumps({"global": {"private": [word]} if rule == "private" else {"redact": {"paths": [word]}}})
+    )
+    messages = [{"role": "user", "content": block} for block in CONTENT]
+    answers: list[tuple[str, Any, Any]] = [
+        ("tools/call", {"content": CONTENT}, mcp_types.CallToolResult),
+        ("tools/call", {"content": CONTENT, "isError": True}, mcp_types.CallToolResult),
+        ("prompts/get", {"messages": messages}, mcp_types.GetPromptResult),
+        ("resources/read", {"contents": [CONTENT[4]["resource"]]}, mcp_types.ReadResourceResult),
+        ("completion/complete", {"completion": {"values": ["a"]}}, mcp_types.CompleteResult),
+    ]
+    said: list[tuple[str, Any, Any]] = [
+        ("notifications/message", {"level": "info", "data": DATA}, mcp_types.LoggingMessageNotification),
+        (
+            "notifications/progress",
+            {"progressToken": "a", "progress": 1, "message": "x"},
+            mcp_types.ProgressNotification,
+        ),
+        ("sampling/createMessage", {"messages": messages[:3], "maxTokens": 9}, mcp_types.CreateMessageRequest),
+        (
+            "elicitation/create",
+            {
+                "mode": "form",
+                "message": "Who?",
+                "requestedSchema": {"type": "object", "properties": {word: {"type": "string"}}},
+            },
+            mcp_types.ElicitRequest,
+        ),
+        ("roots/list", {}, mcp_types.ListRootsRequest),
+    ]
+    async with connect(command_server(MIRROR), config=config) as driver:
+        for method, result, kind in answers:
+            raw = '{"jsonrpc":"2.0","id":ID,"result":' + json.dumps(result) + "}"
+            answer = await driver.ask(method, {"name": "mirror", "uri": "file:///y", "arguments": {"raw": raw}})
+            kind.model_validate(answer["result"])
+        error = {"code": -32000, "message": "no", "data": DATA}
+        raw = '{"jsonrpc":"2.0","id":ID,"error":' + json.dumps(error) + "}"
+        answer = await driver.call("mirror", raw=raw)
+        mcp_types.JSONRPCError.model_validate(answer)
+        assert answer["error"]["message"] == "no"
+        before = [
+            {"jsonrpc": "2.0", "method": method, "params": params} | ({} if "notif" in method else {"id": "s1"})
+            for method, params, _ in said
+        ]
+        await driver.call("mirror", before=before, result={"content": []})
+        seen = {one["method"]: one for one in map(json.loads, driver.lines) if "method" in one}
+        for method, _, kind in said:
+            kind.model_validate(seen[method])
+        lines = b"\n".join(driver.lines).decode()
+        assert not re.search(rf'"{word}\\\\*": ?\\\\*"{PRIVATE}', lines)
+        assert f"{word}={PRIVATE}" not in lines
+
+
+async def test_secrets_by_name_leave_in_nothing_that_a_server_says(
+    connect: Connect, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "names.json"
+    config.write_text('{"global": {"redact": {"names": true}}}')
+    said, token = f"password: {PRIVATE}", {"progressToken": "a"}
+    schema = {"type": "object", "properties": {"password": {"type": "string"}}}
+    messages: list[dict[str, Any]] = [
+        {"method": "notifications/progress", "params": {**token, "progress": 1, "message": said}},
+        {"method": "notifications/cancelled", "params": {"requestId": 9, "reason": said}},
+        {"id": "s", "method": "sampling/createMessage", "params": {"messages": [], "systemPrompt": said}},
+        {"id": "e", "method": "elicitation/create", "params": {"message": said, "requestedSchema": schema}},
+    ]
+    async with connect(command_server(MIRROR), config=config) as driver:
+        before = [{"jsonrpc": "2.0", **message} for message in messages]
+        meta = {**token, "password": PRIVATE}
+        answer = await driver.call("mirror", before=before, result={"content": [], "_meta": meta})
+        for method, result in {
+            "tasks/get": {"taskId": "a", "status": "working", "statusMessage": said},
+            "completion/complete": {"completion": {"values": [said]}},
+        }.items():
+            raw = '{"jsonrpc":"2.0","id":ID,"result":' + json.dumps(result) + "}"
+            await driver.ask(method, {"name": "mirror", "arguments": {"raw": raw}})
+        await driver.call("mirror", raw=f"{said}\n{EMPTY}")
+        seen = {one["method"]: one["params"] for one in map(json.loads, driver.lines) if "method" in one}
+        assert answer["result"]["_meta"].items() >= token.items()
+        assert seen["notifications/progress"].items() >= token.items()
+        assert seen["elicitation/create"]["requestedSchema"] == schema
+        assert PRIVATE not in b"\n".join(driver.lines).decode()
+        assert PRIVATE not in capsys.readouterr().err
