@@ -233,7 +233,7 @@ class _Fitting:
         """Count a text as exactly as the limit needs."""
         # An uncut text whose bytes fit needs no count: none has more tokens than bytes. A cut one is counted, or the
         # search would stop too early.
-        if whole and (most := upper_bound(text)) <= self.limit:
+        if whole and len(text) <= self.limit and (most := upper_bound(text)) <= self.limit:
             return most
         return self.cost(text)
 
