@@ -137,6 +137,14 @@ def test_a_wide_nested_record_has_a_line_of_its_own_with_its_columns_said_above_
     assert decode(text) == value
 
 
+def test_one_object_unlike_many_others_leaves_them_rows() -> None:
+    value: Any = {f"zone-{n}": {"state": f"s{n}", "quota": n * n} for n in range(20)}
+    value["zone-7"] = {"instances": ["a", "b"]}
+    written = encode(value)
+    assert written.startswith("{20}:\n(key),state,quota,instances\nzone-0,s0,0\n")
+    assert decode(written) == value
+
+
 def test_objects_keyed_by_id_are_rows_with_their_key() -> None:
     value: Any = {"variants": {f"10{i}": {"id": f"10{i}", "price": i} for i in range(4)}}
     assert encode(value) == 'variants{4}:\n id={(key)}\n(key),price\n"100",0\n"101",1\n"102",2\n"103",3'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ VERSION = 9  # of the format in docs/table-format.md; whatever changes a written
 
 _NOTE = re.compile(r"(?:null|empty)(?: if missing)?: |\(")  # a line that is about the data: no name begins so
 _MANY, _SHORTER = 16, 0.85  # scalars of an object, and the part of their JSON that two columns of them must stay below
+_MOSTLY = 0.9  # of the records of an object: those that all have the same members
 _WIDE = 24  # columns of rows without names, or with empty cells
 _HEADERS = frozenset({"columns", "headers", "header", "fields", "column_names", "columnnames", "names"})
 _KINDS = ("type", "kind", "__typename", "resourceType", "object", "$type", "@type", "event", "event_type", "rtype")
@@ -171,9 +173,17 @@ def _keyed(label: str, value: dict[str, Json], context: TableContext, indent: in
     common, every = set(records[0]).intersection(*records), set(records[0]).union(*records)
     # Records whose nulls were dropped have less in common; in a narrow table a few empty cells are easy to see.
     is_filled = common and len(every) <= _WIDE and 2 * sum(map(len, records)) >= len(every) * len(records)
-    if 2 * len(common) < max(map(len, records)) and not is_filled:
+    if 2 * len(common) < max(map(len, records)) and not is_filled and not _are_mostly_alike(records):
         return []
     return write_table(f"{label}{{{len(records)}}}", keyed(list(value), records, context), indent)
+
+
+def _are_mostly_alike(records: list[dict[str, Json]]) -> bool:
+    """Return whether all but a few of many records have the same members."""
+    if len(records) < _MANY:
+        return False
+    most = max(Counter(map(frozenset, records)).values())
+    return most >= _MOSTLY * len(records)
 
 
 def _keyed_scalars(label: str, value: dict[str, Json], context: TableContext, indent: int) -> list[str]:
