@@ -292,3 +292,19 @@ def test_a_link_to_logs_stays_because_somebody_goes_on_there() -> None:
     ]
     reduced: Any = reduce(value, ("links",))[0]
     assert set(reduced[0]) == {"id", "name", "logs_url", "html_url"}
+
+
+def test_the_links_that_somebody_gave_a_package_stay() -> None:
+    pages = {
+        "Documentation": f"https://docs.kites.dev/{'long/' * 30}",
+        "Source": "https://code.dev/kites/kites",
+        "Tracker": "https://code.dev/kites/kites/issues",
+    }
+    info: Any = {"name": "kites", "version": "2.1", "summary": "Fly them", "project_urls": pages}
+    assert without_links({"info": info, "last_serial": 7}) == {"info": info, "last_serial": 7}
+
+
+def test_a_link_that_an_api_made_of_an_identifier_goes() -> None:
+    album: Any = {"id": "6Ab1VS", "name": "Kites", "kind": "album", "html_url": "https://tunes.dev/kites"}
+    linked: Any = {**album, "urls": {"player": "https://open.tunes.dev/album/6Ab1VS"}}
+    assert without_links({"album": linked, "total": 1}) == {"album": album, "total": 1}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from shaping.noise.records import MISSING, NoiseRule, Records
-from shaping.noise.rules.links import FEW, has_page, is_link, is_page
+from shaping.noise.rules.links import FEW, has_page, host, is_link, is_page, segments
 from shaping.noise.vocabulary import LINK_OBJECT, LINK_TARGET, NO_PAGE, meaning
+
+_DIGIT = re.compile(r"\d")
 
 
 def link_lists(records: Records) -> None:
@@ -35,7 +38,7 @@ def _are_few(key: str, values: Sequence[Any], records: Records) -> bool:
 
 def _drop(key: str, values: Sequence[Any], records: Records) -> None:
     """Drop a collection of links, but for those to pages, or the page of records that have no other."""
-    pages = _pages(values)
+    pages = _pages(values) or _named_pages(key, values, records)
     if not pages and not (records.nested or meaning(key).picture or has_page(records)):
         pages = _page(values[0])
     if not pages:
@@ -64,6 +67,22 @@ def _pages(values: Sequence[Any]) -> frozenset[str]:
             )
     pages = {name for name, kind in said.items() if kind.startswith("text/html")}
     return frozenset(filter(_is_for_a_person, pages)) if len(pages) < len(said) else frozenset()
+
+
+def _named_pages(key: str, values: Sequence[Any], records: Records) -> frozenset[str]:
+    """Return the names of links that somebody gave a single record, as to its source and its documentation."""
+    # What an API makes itself leads to its own site, or has the number of the record in it.
+    if len(records.rows) > 1 or meaning(key).picture or type(values[0]) is not dict:
+        return frozenset()
+    if len(values[0]) > 1 and len(set(map(host, values[0].values()))) == 1:
+        return frozenset()
+    words = (str(value) for value in records.rows[0].values() if type(value) in (str, int))
+    own = {word for word in words if _DIGIT.search(word)}
+    return frozenset(
+        name
+        for name, link in values[0].items()
+        if type(link) is str and is_page(name, link) and own.isdisjoint(segments(link))
+    )
 
 
 def _is_for_a_person(name: str) -> bool:

@@ -57,14 +57,15 @@ def links(records: Records) -> None:
 def _best(pages: list[str], records: Records) -> str:
     """Return the link that a person would open: not the one to an API where another leads to the site it is of."""
     best, first = min(pages, key=_rank), records.sample[0]
-    host = _host(first.get(best))
-    site = _API_LABEL.sub("", host) if "api." in host else host
-    if site == host:
+    own = host(first.get(best))
+    site = _API_LABEL.sub("", own) if "api." in own else own
+    if site == own:
         return best
-    return min((key for key in pages if _host(first.get(key)) == site), key=_rank, default=best)
+    return min((key for key in pages if host(first.get(key)) == site), key=_rank, default=best)
 
 
-def _host(link: Json) -> str:
+def host(link: Json) -> str:
+    """Return the host of a link, or nothing."""
     return found[1] if type(link) is str and (found := _HOST.match(link)) else ""
 
 
@@ -129,6 +130,11 @@ def _repeats_its_owner(key: str, records: Records, others: int) -> bool:
     # A record of nothing but links would go with its page, and with it that there is such a record.
     beside = others > records.siblings
     return records.nested and beside and len(records.rows) >= _ENOUGH and _derived(key, records)
+
+
+def segments(link: str) -> set[str]:
+    """Return the parts of a link, as between its slashes."""
+    return set(_SEGMENT.findall(link))
 
 
 def is_link(text: str) -> bool:
@@ -211,9 +217,9 @@ def _gives(owners: Sequence[dict[str, Json]], key: str, records: Records) -> boo
     """Whether a pattern and a member of these records, or of those in which they stand, give every link."""
     pairs = zip(records.column(key), owners, strict=True)
     link, owner = next((link, owner) for link, owner in pairs if type(link) is str)
-    segments = set(_SEGMENT.findall(link))
+    parts = segments(link)
     words = {name: str(value) for name, value in owner.items() if type(value) in _WORDS}
-    names = [name for name, word in words.items() if word in segments and name != key]
+    names = [name for name, word in words.items() if word in parts and name != key]
     if not names:
         return False
     linked = [pair for pair in zip(records.column(key), owners, strict=True) if type(pair[0]) is str]
