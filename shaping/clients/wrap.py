@@ -252,7 +252,10 @@ def _places(root: jsonc.JsonNode) -> Iterator[jsonc.JsonNode]:
 def _wrapped(server: dict[str, Any], program: Sequence[str], options: Sequence[str]) -> dict[str, Any] | str:
     command, start = program[0], [*program[1:], "proxy", *options]
     if isinstance(server.get("command"), str):
-        return _with(server, {"command": command, "args": [*start, "--", server["command"], *server.get("args", [])]})
+        given = server.get("args", [])
+        if not isinstance(given, list):
+            return "its args are no list"
+        return _with(server, {"command": command, "args": [*start, "--", server["command"], *given]})
     if not url_of(server):
         return "it has neither a command nor a url"
     if server.get("headersHelper"):

@@ -195,6 +195,8 @@ def test_an_address_that_may_hold_a_key_goes_by_the_environment(url: str) -> Non
     [
         ({"headersHelper": "./token.sh"}, "its headers come from a command that only the client runs (headersHelper)"),
         ({"url": "ws://x.example/mcp"}, "its address is neither http nor https"),
+        ({"command": "node", "args": "server.js"}, "its args are no list"),
+        ({"command": "node", "args": None}, "its args are no list"),
     ],
 )
 def test_what_a_proxy_cannot_pass_on_is_left_with_the_reason(members: dict[str, Any], reason: str) -> None:
