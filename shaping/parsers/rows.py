@@ -150,19 +150,41 @@ def parse_table(text: str) -> list[dict[str, Any]] | None:
         return _by_blanks([*lines[1:end], *lines[end + 1 :]], end - 1) if end > 1 else None
     if ruled and _RULE.fullmatch(lines[1]):
         starts = [found.start() for found in re.finditer(r"[-=]+", lines[1])]
-        return _by_starts(lines[0], lines[2:], starts)
+        return _with_indents(_by_starts(lines[0], lines[2:], starts), lines)
     if named:
         starts = [found.start() for found in _CELL.finditer(lines[0])]
         # Headings that one space divides are two where the words below them stand under their own.
-        return (
+        found = (
             _by_blanks(lines, single=True)
             or _by_blanks(lines)
             or _by_words(lines, in_place=_NEARLY_ALL)
             or _by_starts(lines[0], lines[1:], starts)
             or _by_words(lines)
         )
+        return _with_indents(found, lines)
     found = _by_blanks(lines) or _by_words(lines)
-    return found if found is not None and _has_numbers(found) else None
+    return _with_indents(found, lines) if found is not None and _has_numbers(found) else None
+
+
+def _with_indents(rows: list[dict[str, Any]] | None, lines: Sequence[str]) -> list[dict[str, Any]] | None:
+    """Give the cells of the first and of the last column their indents, which draw a tree of processes or devices."""
+    if not rows:
+        return rows
+    heading, body, names = lines[0], lines[-len(rows) :], list(rows[0])
+    for name, start in ((names[0], 0), (names[-1], heading.rfind(names[-1]))):
+        cells = [row[name] for row in rows]
+        if start < 0 or not heading.startswith(name, start) or set(map(type, cells)) != {str}:
+            continue
+        tails = [line[start:] for line in body]
+        indents = [len(tail) - len(tail.lstrip()) for tail in tails]
+        under = all(tail.startswith(cell, indent) for tail, cell, indent in zip(tails, cells, indents, strict=True))
+        apart = not start or all(line[start - 1 : start] in {" ", ""} for line in body)
+        # Cells that all end at one place are aligned to the right.
+        ends = {indent + len(cell) for indent, cell in zip(indents, cells, strict=True)}
+        if under and apart and min(indents) == 0 < max(indents) and len(ends) > 1:
+            indented = [f"{' ' * indent}{cell}" for indent, cell in zip(indents, cells, strict=True)]
+            rows = [{**row, name: cell} for row, cell in zip(rows, indented, strict=True)]
+    return rows
 
 
 def _by_starts(heading: str, body: Sequence[str], starts: Sequence[int]) -> list[dict[str, Any]] | None:

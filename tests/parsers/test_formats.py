@@ -369,3 +369,42 @@ def test_the_mark_of_an_encoding_before_a_text_hides_no_data(text: str) -> None:
 def test_a_first_row_that_is_like_those_below_it_is_no_header(sha: str) -> None:
     text = "\n".join(f"{sha.format(n)} commit\trefs/heads/topic-{n}" for n in range(10, 40))
     assert parse(text, ("csv",)) is None
+
+
+def test_the_indents_of_a_tree_of_processes_stay() -> None:
+    text = (
+        "  PID TTY          TIME CMD\n"
+        "    1 ?        00:00:07 init\n"
+        "  310 ?        00:00:01   sshd\n"
+        "  977 pts/0    00:00:00     bash\n"
+        "  412 ?        00:00:02   cron\n"
+    )
+    parsed = parse(text)
+    assert parsed is not None
+    assert [row["CMD"] for row in parsed.value] == ["init", "  sshd", "    bash", "  cron"]
+
+
+def test_the_indents_of_a_tree_of_devices_stay() -> None:
+    text = (
+        "NAME       SIZE TYPE\n"
+        "vda         20G disk\n"
+        "└─vda1      20G part\n"
+        "  └─secret  20G crypt\n"
+        "vdb         10G disk\n"
+    )
+    parsed = parse(text)
+    assert parsed is not None
+    assert [row["NAME"] for row in parsed.value] == ["vda", "└─vda1", "  └─secret", "vdb"]
+
+
+def test_a_last_column_aligned_to_the_right_has_no_indents() -> None:
+    text = (
+        "NAME   KIND       AGE\n"
+        "web    service     5d\n"
+        "store  service   217d\n"
+        "batch  job      3d12h\n"
+        "queue  service    88d\n"
+    )
+    parsed = parse(text)
+    assert parsed is not None
+    assert [row["AGE"] for row in parsed.value] == ["5d", "217d", "3d12h", "88d"]
