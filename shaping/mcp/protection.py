@@ -113,6 +113,7 @@ _FIXED = {
     "level": re.compile("debug|info|notice|warning|error|critical|alert|emergency"),
     "status": re.compile("working|input_required|completed|failed|cancelled"),
 }
+_REQUESTS = ("elicitation/create", "sampling/createMessage", "roots/list")
 _HOLDERS = frozenset({"text", "message", "data"})  # a path with such a name is meant for what is in them
 _INSIDE = "said by a tool"  # stands for the name of a holder while it is looked into
 _REQUIRED = frozenset({"text", "uri", "name", "message"})  # without them an object of the protocol is none
@@ -243,6 +244,8 @@ class MessageProtection:
 
     def params(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Clean the parameters of a message, which stays one: what the protocol asks for stays beside a label."""
+        if self._shaper.mode != "on":
+            return params
         private = self._private
         own = {
             name: value
@@ -259,6 +262,18 @@ class MessageProtection:
         rest = {name: value for name, value in params.items() if name not in own}
         held = self._held
         return own | (self.protect(rest) if held is None else _in_form(rest, held, self.protect))
+
+    def input_requests(self, asked: Any, clean: Any) -> Any:
+        """Return the requests in a result as they were cleaned; those that a client knows stay requests."""
+        if not isinstance(asked, dict) or not isinstance(clean, dict):
+            return clean
+        known = {
+            name: {**clean[name], "method": one["method"], "params": self.params(one["method"], one["params"])}
+            for name, one in asked.items()
+            if isinstance(one, dict) and isinstance(clean.get(name), dict)
+            if one.get("method") in _REQUESTS and isinstance(one.get("params"), dict)
+        }
+        return clean | known
 
     def log_line(self, server: str, line: str) -> str:
         """Clean a line of a log of what earlier ones began: a private key, or a text that is withheld."""

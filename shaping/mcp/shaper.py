@@ -271,7 +271,10 @@ class MCPShaper:
         context = self._context(session, tool, options, server, **about)
         shaped = shape_result(self.shaper, result, context)
         self._call_log.record_call(session, context, shaped.raw, shaped, options, server=server, started=started)
-        return shaped.wire
+        if "inputRequests" not in shaped.wire:
+            return shaped.wire
+        requests = self.protection.input_requests(result.get("inputRequests"), shaped.wire["inputRequests"])
+        return {**shaped.wire, "inputRequests": requests}
 
     def error_result(
         self,

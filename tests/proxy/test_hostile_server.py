@@ -663,6 +663,10 @@ async def test_secrets_by_name_leave_in_nothing_that_a_server_says(
         before = [{"jsonrpc": "2.0", **message} for message in messages]
         meta = {**token, "password": PRIVATE}
         answer = await driver.call("mirror", before=before, result={"content": [], "_meta": meta})
+        asked = {"method": "elicitation/create", "params": {"message": said, "requestedSchema": schema}}
+        question = {"resultType": "input_required", "inputRequests": {"a": asked}}
+        later = (await driver.call("mirror", result=question))["result"]["inputRequests"]["a"]
+        assert later["params"]["requestedSchema"] == schema
         for method, result in {
             "tasks/get": {"taskId": "a", "status": "working", "statusMessage": said},
             "completion/complete": {"completion": {"values": [said]}},
