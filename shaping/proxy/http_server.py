@@ -377,7 +377,7 @@ async def _body(request: Request) -> Message | Response:
     messages = read(b"".join(parts).replace(b"\n", b" "))  # a line break that is no space cannot stand in JSON
     if len(messages) != 1:
         return _refusal(400, "Body must be a single JSON-RPC message", _PARSE_ERROR)
-    if not messages[0].has_usable_id:
+    if not messages[0].has_usable_id or (messages[0].is_request and messages[0].id is None):
         return _refusal(400, "The id of a request must be a string or a number")
     return messages[0]
 

@@ -72,9 +72,11 @@ def named_secrets(text: str) -> Iterator[tuple[int, int]]:
             yield match.start("value"), match.end("value")
 
 
-_ASSIGNED: Final = re.compile(
+_ASSIGNMENT: Final = re.compile(
     r"""(?<![A-Za-z0-9_.-])(?:(?P<first>[A-Za-z]{2,20})[ ])?(?P<name>[A-Za-z][A-Za-z0-9_.-]{1,80}+)"""
     r"""(?:\[[0-9]{0,9}\])?["'\\]{0,3}[ \t]{0,3}(?:=>|:=|[:=])[ \t]{0,3}"""
+)
+_ASSIGNED: Final = re.compile(
     r"""(?:[bru]{0,2}(?P<quote>["'`])(?P<quoted>[^"'`\r\n]{1,4096}+)(?P=quote)"""
     r"""|["'\\]{0,3}(?:(?i:bearer|basic|token)[ \t])?(?P<value>(?!//)[^\s"'\\,;&{}\[\]|]{2,}+))"""
 )
@@ -114,10 +116,18 @@ Named: TypeAlias = Callable[[str], bool]  # whether a name is one whose value mu
 
 def assignments(text: str, named: Named = sensitive) -> Iterator[tuple[int, int]]:
     """Yield the values that a text gives to some names: pairs, headers, and columns of tables."""
-    for match in _ASSIGNED.finditer(text):
+    end = 0
+    for name in _ASSIGNMENT.finditer(text):
+        # A value may be an assignment in turn: `settings.py:12:password=…`, as grep prints it.
+        if (
+            name.start("name") < end
+            or not _names_secret(name, named)
+            or not (match := _ASSIGNED.match(text, name.end()))
+        ):
+            continue
+        end = match.end()
         group = "value" if match["quoted"] is None else "quoted"
-        said = match[group]
-        if _names_secret(match, named) and said.lower() not in _NOTHING and not _BLOCK_SIGN.fullmatch(said):
+        if match[group].lower() not in _NOTHING and not _BLOCK_SIGN.fullmatch(match[group]):
             yield match.span(group)
     for match in (found for pattern in _MARKED for found in pattern.finditer(text)):
         if named(match["name"]) and match["value"].strip().lower() not in _NOTHING:

@@ -196,7 +196,7 @@ def test_what_a_proxy_over_pipes_kept_is_expanded_by_a_command_in_another_proces
     assert "https://api.example.com/widgets/7001" in done.stdout
 
 
-@pytest.mark.parametrize("request_id", [[1], {}, [[]]])
+@pytest.mark.parametrize("request_id", [[1], {}, [[]], None])
 @pytest.mark.parametrize("method", ["initialize", "tools/list"])
 def test_a_request_with_an_id_that_is_none_is_refused_with_a_code(address: str, request_id: Any, method: str) -> None:
     body = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": {}}

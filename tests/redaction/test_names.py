@@ -26,6 +26,8 @@ TEXTS = {
     "an element with attributes": f'see <x:password type="a">{HELD}</x:password>',
     "CDATA": f"<c><password><![CDATA[{HELD}]]></password></c>",
     "attributes": f'<add key="password" enabled="1" value="{HELD}"/>',
+    "a line that grep found": f"settings.py:12:password={HELD}",
+    "a level before it": f"INFO:password: {HELD}",
     "an option": f"tool --password {HELD} x",
     "bytes of Python": f"x = dict(password=b'{HELD}')",
     "a character of no width": f"pass\u200bword={HELD}",
@@ -94,6 +96,7 @@ def test_a_value_in_markup_or_in_the_lines_below_its_name_is_masked(said: str) -
         "pin: 4711\nb: 2\n",
         "n,pin\nb,4711\nc,4711\n",
         "INFO pin=4711 x",
+        "notes.txt:12:pin=4711",
         {"name": "pin", "value": "4711"},
         {"columns": ["n", "pin"], "rows": [["b", 4711]]},
         {"pin": {"4711": 1}},
@@ -103,3 +106,7 @@ def test_a_configured_path_holds_in_texts_labels_headers_and_keys(said: object) 
     clean, hits = redact(said, paths=["**.pin"])
     assert "4711" not in str(clean)
     assert {hit.rule for hit in hits} == {"path"}
+
+
+def test_a_path_of_two_letters_holds_in_a_text() -> None:
+    assert redact("id: 4711, grid: 8", paths=["id"])[0] == "id: [redacted:path], grid: 8"
