@@ -455,10 +455,11 @@ def test_what_all_lists_begin_with_is_written_once() -> None:
 
 
 def test_what_all_lists_have_is_written_once_in_any_order_where_order_may_go() -> None:
-    tags = ["service:checkout", "region:eu-west-1", "host:web-17"]
+    tags: Any = ["service:checkout", "region:eu-west-1", "host:web-17"]
     value: Any = [{"n": n, "tags": [*tags[n % 3 :], f"span:{n}", *tags[: n % 3]]} for n in range(6)]
     assert decode(encode(value)) == value
     text = encode(value, lossless=False)
+    assert text.splitlines()[1] == f" tags: all have, in any order, {quoted(tags)}, written …"
     assert text.count("region:eu-west-1") == 1
     assert [sorted(row["tags"]) for row in decode(text)] == [sorted(row["tags"]) for row in value]  # type: ignore[union-attr,call-overload,index,arg-type]
 

@@ -216,7 +216,7 @@ def _plain_lists(column: list[Any], kinds: set[type], context: TableContext, at:
     if kinds == {list} and (common := common_items(column, ordered=context.lossless)):
         shared, rest = common
         short = [f"{REST}{quoted(each) if each else ''}" for each in rest]
-        return [Leaf(at.label, short, shared=quoted(shared))]
+        return [Leaf(at.label, short, shared=shared)]
     if context.count > 1 and (long := _series(column)):
         marks = [BELOW if text else one for text, one in zip(long, node.cells, strict=True)]
         return [Text(at.label, marks, long, as_series=True)]

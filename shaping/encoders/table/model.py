@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-REST = "…"  # in a cell: the elements that all lists of the column begin with, then these
+REST = "…"  # in a cell: the elements that all lists of the column have, then these
+BEGIN, HAVE = "all begin with ", "all have, in any order, "  # said of the elements of all lists
 
 
 @dataclass(slots=True)
@@ -17,7 +18,7 @@ class Leaf:
     cells: list[str]
     pattern: str = ""  # what stands around every cell, as in `2026-11-17T{}Z`
     float32: bool = False  # whether the cells have the digits of a float32
-    shared: str = ""  # the elements with which every list begins; the cells hold the others
+    shared: str = ""  # in words, the elements that every list has; the cells hold the others
     strings: list[str] | None = None  # what the cells stand for where all are strings
     known: set[str] | None = None  # the different cells, where they are known
 

@@ -12,7 +12,7 @@ import orjson
 from shaping.encoders.table.cells import BELOW, EMPTY, FORMS, KEY, MISSING, VALUE, read_cell
 from shaping.encoders.table.derive import PLACEHOLDER
 from shaping.encoders.table.header import ALL_WITH, Path, TableError, read_members, read_path, read_section, split_cells
-from shaping.encoders.table.model import REST
+from shaping.encoders.table.model import BEGIN, HAVE, REST
 from shaping.encoders.table.series import read_series
 from shaping.encoders.table.shorten import around_cell, to_float32
 from shaping.encoders.table.write import ALL_LINE, NO_COLUMNS, SECTION, SECTIONS, USUALLY
@@ -30,7 +30,7 @@ _TAG, _LEGEND = re.compile(r"#[1-9]\d{0,4}(?= |$)", re.ASCII), re.compile(r"#[1-
 _TAGGED = re.compile(r"=(#\d+)", re.ASCII)
 _LINES = re.compile(r", (\d+) lines:")
 _NOTED = re.compile(r"\((?:also|but) ")
-_FLOAT32, _BEGIN, _WRITTEN = "float32, shortest digits", ": all begin with ", ", written …"
+_FLOAT32, _SHARED = "float32, shortest digits", re.compile(f": (?:{BEGIN}|{HAVE})(.*), written {REST}")
 
 
 @dataclass(slots=True)
@@ -191,8 +191,8 @@ def _declaration(schema: TableSchema, lines: TableLines, indent: int) -> None:
     rest = text[at:]
     if rest.startswith("="):
         _derivation(schema, path, rest[1:])
-    elif rest.startswith(_BEGIN):
-        schema.shared[path] = read_cell(rest[len(_BEGIN) : -len(_WRITTEN)])
+    elif found := _SHARED.fullmatch(rest):
+        schema.shared[path] = read_cell(found[1])
     else:
         schema.nested[path] = _inner(rest, lines, indent)
 

@@ -8,8 +8,8 @@ from collections import Counter
 from operator import ne
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from shaping.encoders.table.cells import bares
-from shaping.encoders.table.model import Leaf, Legend, Node
+from shaping.encoders.table.cells import bares, quoted
+from shaping.encoders.table.model import BEGIN, HAVE, Leaf, Legend, Node
 from shaping.encoders.templates import PLACE, Kind, alike
 
 if TYPE_CHECKING:
@@ -200,20 +200,18 @@ def to_float32(value: float) -> float:
     return float(single)
 
 
-def common_items(lists: Sequence[list[Any]], *, ordered: bool) -> tuple[list[Any], list[list[Any]]] | None:
-    """Return the strings that all lists have, and the others of each; `ordered` ones must come first everywhere."""
+def common_items(lists: Sequence[list[Any]], *, ordered: bool) -> tuple[str, list[list[Any]]] | None:
+    """Say which strings all lists have, and give the others of each; `ordered` ones must come first everywhere."""
     if len(lists) < SHARED_ROWS or not all(each and set(map(type, each)) == {str} for each in lists):
         return None
-    if ordered:
-        shared = _beginning(min(lists), max(lists))
-        rest = [each[len(shared) :] for each in lists]
-    else:
-        if any(len(set(each)) < len(each) for each in lists):
-            return None
+    shared, said = _beginning(min(lists), max(lists)), BEGIN
+    rest = [each[len(shared) :] for each in lists]
+    if not ordered and all(len(set(each)) == len(each) for each in lists):
         every = set(lists[0]).intersection(*lists)
-        shared = [item for item in lists[0] if item in every]
-        rest = [[item for item in each if item not in every] for each in lists]
-    return (shared, rest) if sum(map(len, shared)) > 2 * _AFFIX else None
+        if len(every) > len(shared):
+            shared, said = [item for item in lists[0] if item in every], HAVE
+            rest = [[item for item in each if item not in every] for each in lists]
+    return (f"{said}{quoted(shared)}", rest) if sum(map(len, shared)) > 2 * _AFFIX else None
 
 
 def shortened(leaf: Leaf, context: TableContext) -> list[Node]:

@@ -116,7 +116,7 @@ class _Layout:
                 if node.float32:
                     rounded.append(prefix + node.name)
                 elif node.shared:
-                    begin = f"{self._pad}{prefix}{node.name}: all begin with {node.shared}, written {REST}"
+                    begin = f"{self._pad}{prefix}{node.name}: {node.shared}, written {REST}"
                     declared.append(begin)
             elif type(node) is Constant:
                 constants.append(f"{node.name}={node.cell}")
