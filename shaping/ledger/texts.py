@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import orjson
 
 from shaping.paths import PathError, parse
-from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Slice, Step, join
+from shaping.paths.grammar import join
+from shaping.paths.selection import Rest, after_index, after_key
 from shaping.redaction import paths_without_secrets, without_secrets
 from shaping.response import Omission, Shaped, cut_end
 from shaping.store.backends import Stored, StoreError
@@ -172,7 +173,7 @@ class MarkedLeaf:
     reason: str | None
 
 
-_Rule: TypeAlias = "tuple[tuple[Step, ...], Omission]"  # what is left of a path at some place, and what was left out
+_Rule: TypeAlias = "tuple[Rest, Omission]"  # what is left of a path at some place, and what was left out
 
 
 def marked_lines(part: SentPart, read: str = "") -> Iterator[MarkedLine]:
@@ -196,33 +197,18 @@ def _rules(part: SentPart) -> list[_Rule]:
     return rules
 
 
-def _below(rules: list[_Rule], key: str | int) -> list[_Rule]:
-    """Return the omissions at or below a member or an element of a value."""
-    return [rest for rule in rules for rest in _after(rule, key)]
+def _below(rules: list[_Rule], key: str | int, size: int) -> list[_Rule]:
+    """Return the omissions at or below a member of an object, or an element of a list of this size."""
+    return [
+        (rest, omission)
+        for steps, omission in rules
+        for rest in (after_key((steps,), key) if isinstance(key, str) else after_index((steps,), key, size))
+    ]
 
 
 def _reason(rules: list[_Rule], value: Any) -> str | None:
     """Return why the value at this place was left out."""
     return next((omission.reason for steps, omission in rules if not steps and _applies(omission, value)), None)
-
-
-def _after(rule: _Rule, key: str | int) -> Iterator[_Rule]:
-    steps, omission = rule
-    if not steps:
-        return
-    step = steps[0]
-    if isinstance(step, Deep):
-        yield rule
-        yield from _after((steps[1:], omission), key)
-    elif isinstance(key, str):
-        if isinstance(step, Name | Glob) and step.fits(key):
-            yield steps[1:], omission
-    elif isinstance(step, Each) or (isinstance(step, Index) and step.at == key) or _holds(step, key):
-        yield steps[1:], omission
-
-
-def _holds(step: Step, at: int) -> bool:
-    return isinstance(step, Slice) and (step.start or 0) <= at and (step.stop is None or at < step.stop)
 
 
 def _applies(omission: Omission, value: Any) -> bool:
@@ -245,7 +231,7 @@ def _lines(name: str, value: Any, rules: list[_Rule], depth: int, comma: str) ->
     members = list(value.items() if isinstance(value, dict) else enumerate(value))
     for place, (key, item) in enumerate(members, 1):
         label = f"{_compact(key)}: " if isinstance(value, dict) else ""
-        yield from _lines(label, item, _below(rules, key), depth + 1, "," if place < len(members) else "")
+        yield from _lines(label, item, _below(rules, key, len(value)), depth + 1, "," if place < len(members) else "")
     yield MarkedLine(f"{indent}{'}' if isinstance(value, dict) else ']'}{comma}")
 
 
@@ -264,10 +250,10 @@ def _leaves(path: str, value: Any, rules: list[_Rule]) -> Iterator[MarkedLeaf]:
         yield MarkedLeaf(path, value, reason)
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from _leaves(join(path, key), item, _below(rules, key))
+            yield from _leaves(join(path, key), item, _below(rules, key, len(value)))
     else:
         for at, item in enumerate(value):
-            yield from _leaves(join(path, slice(None)), item, _below(rules, at))
+            yield from _leaves(join(path, slice(None)), item, _below(rules, at, len(value)))
 
 
 def _compact(value: Any) -> str:

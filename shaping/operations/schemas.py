@@ -253,17 +253,13 @@ class Validator:
     def issues(self, value: Any) -> list[dict[str, str]]:
         """List every violation as path, keyword and message, without the values."""
         try:
-            return list(self._issues(value))
+            found = list(self._masked.iter_errors(value))
         except ValueError as problem:
             return [{"path": "", "type": "json", "message": f"not JSON: {type(problem).__name__}"}]
-
-    def _issues(self, value: Any) -> Iterator[dict[str, str]]:
-        for found in self._masked.iter_errors(value):
-            yield {
-                "path": json_location(found.instance_path),
-                "type": str(found.schema_path[-1]),
-                "message": found.message,
-            }
+        return [
+            {"path": json_location(one.instance_path), "type": str(one.schema_path[-1]), "message": one.message}
+            for one in found
+        ]
 
 
 class SchemaWarning(UserWarning):
