@@ -112,6 +112,9 @@ async def _run(serve: Callable[[ShaperLoader], Coroutine[Any, Any, int]], option
                 logger.warning("%s", problem)
             if problem is None or _is_config_problem(problem):
                 await asyncio.wait(endings, return_when=asyncio.FIRST_COMPLETED)
+            if serving.done() and serving.exception() is None:
+                # Only the config tells which lines of the server's log may be printed.
+                await asyncio.wait({loaded, signalled}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             if not serving.done():
                 serving.cancel()

@@ -234,3 +234,10 @@ def test_what_a_server_said_before_it_ended_follows_the_colon() -> None:
         _, said = running.communicate()
     assert "no license" in answer["error"]["message"]
     assert "ended with exit code 1 before it answered: no license. Run its command" in said
+
+
+def test_lines_of_a_server_s_log_are_printed_though_the_client_leaves_before_the_config_is_read() -> None:
+    command = [*SHAPING, "--", sys.executable, "-c", "raise SystemExit('no license')"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert "] no license" in done.stderr
+    assert "withheld" not in done.stderr
