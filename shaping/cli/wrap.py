@@ -18,7 +18,7 @@ import typer
 from tomlkit.exceptions import TOMLKitError
 
 from shaping.cli.output import Answer, stopped, with_suggestion
-from shaping.cli.proxy import need_extra, quiet_logs
+from shaping.cli.proxy import START_TIMEOUT, need_extra, quiet_logs
 from shaping.clients import wrap as entries
 from shaping.clients.files import (
     CLIENTS,
@@ -39,6 +39,7 @@ from shaping.clients.wrap import (
     server_entries,
     why_it_fails,
 )
+from shaping.proxy.upstream import START_SECONDS
 from shaping.settings.jsonc import JsoncError
 from shaping.settings.loading import load
 
@@ -70,6 +71,7 @@ def wrap(
     profile: Annotated[str | None, PROFILE] = None,
     config: Annotated[Path | None, CONFIG] = None,
     skip: Annotated[list[str] | None, SKIP] = None,
+    start_timeout: Annotated[float | None, START_TIMEOUT] = None,
     program: Annotated[str | None, PROGRAM] = None,
     oauth: Annotated[bool, OAUTH] = False,
     offline: Annotated[bool, OFFLINE] = False,
@@ -83,10 +85,15 @@ def wrap(
     _check_profile(profile, config)
     files = _files(file, client)
     _check_skipped(skip or [], files)
-    passed = [*(["--profile", profile] if profile else []), *(["--config", str(config.resolve())] if config else [])]
+    values = {
+        "--profile": profile,
+        "--config": config and str(config.resolve()),
+        "--start-timeout": start_timeout and f"{start_timeout:g}",
+    }
+    passed = [word for option, value in values.items() if value for word in (option, value)]
     wrapping = WrapOptions(options=passed, skip=skip or (), oauth=oauth)
     if not dry_run and not offline:
-        tried = (lambda _: None) if no_test else _once(_why_it_fails)
+        tried = (lambda _: None) if no_test else _once(partial(_why_it_fails, start_timeout or START_SECONDS))
         wrapping = replace(wrapping, asks_credentials=asks_credentials, why_it_fails=tried)
     untried = [path for path in files if path != file and (is_shared(path) or _is_found_here(path))]
 
@@ -114,10 +121,10 @@ def _is_found_here(path: Path) -> bool:
     return here not in (home, *home.parents) and path.resolve().is_relative_to(here)
 
 
-def _why_it_fails(entry: Mapping[str, Any]) -> str | None:
+def _why_it_fails(start_seconds: float, entry: Mapping[str, Any]) -> str | None:
     named = dict(pairwise(entry["args"])).get("--name", "a server")
     _say(f"starting {named} once behind the proxy to test it (--no-test skips this)")
-    return why_it_fails(entry)
+    return why_it_fails(entry, start_seconds)
 
 
 def _once(ask: Callable[[Mapping[str, Any]], str | None]) -> Callable[[Mapping[str, Any]], str | None]:

@@ -20,7 +20,7 @@ from tomlkit.items import InlineTable, Table
 from shaping.proxy import outage
 from shaping.proxy.messages import METHOD_NOT_FOUND
 from shaping.proxy.router import Requester, RequestError, connected
-from shaping.proxy.upstream import ServerUnavailableError, command_server
+from shaping.proxy.upstream import START_SECONDS, ServerUnavailableError, command_server
 from shaping.settings import jsonc
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _LISTS = ("mcpServers", "servers", "context_servers")  # most clients, VS Code, 
 _OPENCODE_TYPES = ("local", "remote")  # opencode and Kilo, which have their servers under "mcp"
 _UNFILLED = re.compile(r"\$\{|\{(?:env|file):")  # what only the client fills in
 _ASK_SECONDS: Final = 5.0
-_START_SECONDS: Final = 60.0
+_ANSWER_SECONDS: Final = 5.0
 _REFUSALS: Final = (401, 403)
 _REMOTE_MEMBERS = ("url", "httpUrl", "type", "headers", "http_headers")
 
@@ -359,7 +359,7 @@ def asks_credentials(url: str) -> bool:
         return False
 
 
-def why_it_fails(entry: Mapping[str, Any]) -> str | None:
+def why_it_fails(entry: Mapping[str, Any], start_seconds: float = START_SECONDS) -> str | None:
     """Start the server of a client's entry, list its tools, and return why that failed, or None.
 
     On Windows, where its pipes cannot be waited for, no server is started.
@@ -369,10 +369,12 @@ def why_it_fails(entry: Mapping[str, Any]) -> str | None:
     # What a probe asks no model reads: it is no entry of the user's ledger.
     variables = {str(name): str(value) for name, value in (entry.get("env") or {}).items()}
 
+    command = [entry["command"], *entry.get("args", [])]
+    seconds = start_seconds + _ANSWER_SECONDS  # the proxy says first why a server does not start
+
     async def list_tools() -> None:
-        command = [entry["command"], *entry.get("args", [])]
         environ = {"SHAPING_LEDGER": "off", **variables}
-        async with asyncio.timeout(_START_SECONDS), started(command, environ, entry.get("cwd")) as server:
+        async with asyncio.timeout(seconds), started(command, environ, entry.get("cwd"), seconds) as server:
             await server.ask("tools/list")
 
     try:
@@ -382,12 +384,15 @@ def why_it_fails(entry: Mapping[str, Any]) -> str | None:
     except ServerUnavailableError as problem:
         return outage.describe(problem.detail)
     except TimeoutError:
-        return f"it did not answer in {_START_SECONDS:.0f} s"
+        return f"it did not answer in {seconds:.0f} s"
     return None
 
 
 def started(
-    command: Sequence[str], environ: Mapping[str, str], cwd: str | None = None
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    cwd: str | None = None,
+    seconds: float = START_SECONDS,
 ) -> AbstractAsyncContextManager[Requester]:
     """Start a server for the length of a block; what it logs is not shown."""
-    return connected(command_server(command, env=environ, cwd=cwd, seconds=_START_SECONDS)(lambda *_: None))
+    return connected(command_server(command, env=environ, cwd=cwd, seconds=seconds)(lambda *_: None))

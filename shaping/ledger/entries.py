@@ -126,7 +126,7 @@ class Totals:
         calls = counted(self.calls, "call")
         if self.saved < 0:
             # Short sessions of short answers save less than our own tool's definition costs.
-            own = f"; shaping added {self.added:,}, mostly its tool's definition, once a session"
+            own = f"; shaping added {self.added:,} of its own"
             cost = f"cost {-self.saved:,} tokens more than the {self.before:,} without shaping"
             return f"{cost}, net in {calls}{asked}{own if self.added else ''}"
         return f"saved {self.saved:,} of {self.before:,} tokens net in {calls}{asked}"

@@ -103,7 +103,7 @@ async def _run(serve: Callable[[ShaperLoader], Coroutine[Any, Any, int]], option
     with _ending_signal() as signalled:
         loader = ShaperLoader(options)
         serving = asyncio.create_task(serve(loader))
-        loaded = asyncio.create_task(loader.wait())
+        loaded: asyncio.Future[Any] = asyncio.create_task(loader.wait())
         endings: set[asyncio.Future[Any]] = {serving, signalled}
         try:
             await asyncio.wait({*endings, loaded}, return_when=asyncio.FIRST_COMPLETED)

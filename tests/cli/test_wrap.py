@@ -374,6 +374,15 @@ def test_a_server_that_closes_its_output_and_stays_is_told_from_one_that_ended()
     assert str(why_it_fails(entry)).startswith("the server 'sh' closed its output before it answered:\n  busy")
 
 
+def test_a_server_that_is_slow_to_start_gets_the_seconds_that_the_user_gives(file: Path) -> None:
+    file.write_text(json.dumps({"mcpServers": {"slow": {"command": "sleep", "args": ["600"]}}}))
+    done = run("wrap", "--start-timeout", "1", str(file), test=True)
+    assert "the server 'slow' did not answer within 1 s" in done.stderr
+    run("wrap", "--start-timeout", "120", "--no-test", str(file))
+    words = json.loads(file.read_text())["mcpServers"]["slow"]["args"]
+    assert words[words.index("--start-timeout") + 1] == "120"
+
+
 def test_a_clients_name_stands_for_the_users_own_files_and_names_those_of_a_repository(
     file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
