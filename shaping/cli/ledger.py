@@ -77,6 +77,8 @@ def user_store(config: Path | None = None) -> closing[Store]:
 def price_of_model(model: str | None, prices: str | None) -> Price | None:
     """Find the price of a model, or end with what is wrong; None where no model is named."""
     if model is None:
+        if prices is not None:
+            raise stopped("--prices is for --model: name the model whose prices apply")
         return None
     try:
         return load_prices(prices).find(model)

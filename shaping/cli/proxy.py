@@ -203,7 +203,7 @@ def servers_of(
     except OSError as problem:
         raise stopped(f"cannot read {servers}: {problem.strerror}") from None
     except (ServersError, JsoncError, UnicodeDecodeError) as problem:
-        raise stopped(f"{servers or '--url'}: {problem}") from None
+        raise stopped(str(problem) if servers is None else f"{servers}: {problem}") from None
 
 
 def _need_url(url: str) -> None:
@@ -274,7 +274,7 @@ def headers_of(lines: Sequence[str]) -> dict[str, str]:
         name, colon, value = line.partition(":")
         if not colon or not name.strip():
             # Its first word alone: the rest may be a token.
-            raise ServersError(f"{(line.split() or [''])[0]!r} begins no header; expected 'Name: value'")
+            raise ServersError(f"{(line.split() or [''])[0]!r} in --header begins no header; expected 'Name: value'")
         headers[name.strip()] = str(_expanded(value.strip()))
     return headers
 
@@ -285,7 +285,7 @@ def address_of(url: str) -> str:
         return url
     found = os.environ.get(url.removeprefix("env:"))
     if found is None:
-        raise ServersError(f"the variable {url.removeprefix('env:')!r} is not set; expected an address in it")
+        raise ServersError(f"--url: the variable {url.removeprefix('env:')!r} is not set; expected an address in it")
     return str(_expanded(found))
 
 

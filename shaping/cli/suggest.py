@@ -42,6 +42,7 @@ def suggest(
 ) -> Answer:
     """Suggest rules from recorded traffic, with what each saves; values that the agent used later are kept."""
     quiet()
+    share = _share(target)
     text = output.read_text() if output is not None and output.exists() else EMPTY
     try:
         config = dict(read_text(text, str(output or "response_config.json")).data)
@@ -50,7 +51,7 @@ def suggest(
             found = read_traffic(traffic, workers=workers, scheduler=scheduler, progress=progress)
     except TrafficError as problem:
         raise stopped(str(problem), 1, code="FILE_NOT_FOUND") from None
-    chosen = suggested(found, config=config, target=_share(target), workers=workers)
+    chosen = suggested(found, config=config, target=share, workers=workers)
     none = [] if any(one.rules for one in chosen) else ["this traffic suggests no rules of its own"]
     for line in () if as_json else _fields(chosen):
         typer.echo(line, err=True)
@@ -59,7 +60,7 @@ def suggest(
     written = with_suggestions(text, chosen)
     if output is not None:
         _write(output, written, Baseline.of(found))
-    notes = [*none, *_table(chosen, _share(target)), *([f"wrote {output}"] if output is not None else [])]
+    notes = [*none, *_table(chosen, share), *([f"wrote {output}"] if output is not None else [])]
     lines = [written.removesuffix("\n")] if output is None else []
     return Answer({"config": written, "tools": [_row(one) for one in chosen]}, lines, notes)
 

@@ -17,8 +17,10 @@ from shaping.cli.proxy import HEADER, OAUTH, SERVERS, START_TIMEOUT, TRANSPORT, 
 from shaping.clients import UNKNOWN_CLIENT
 from shaping.errors import make_error
 from shaping.mcp.sessions import tool_entry
+from shaping.proxy.outage import describe
 from shaping.proxy.router import connected
 from shaping.proxy.serving import print_line
+from shaping.proxy.upstream import ServerUnavailableError
 from shaping.response import counted
 from shaping.settings.files import bundled
 from shaping.settings.plan import full_name
@@ -68,8 +70,9 @@ async def _listed(servers: list[ServerFactory]) -> tuple[list[tuple[str, dict[st
             async with connected(upstream) as server:
                 found += [(upstream.server_of(""), tool) async for tool in server.pages("tools/list", "tools")]
         except Exception as problem:  # noqa: BLE001 - whatever keeps a server from answering, the user is told
-            typer.echo(str(problem), err=True)
-            failures.append(str(problem))
+            why = describe(problem.detail) if isinstance(problem, ServerUnavailableError) else str(problem)
+            typer.echo(why, err=True)
+            failures.append(why)
     return found, failures
 
 

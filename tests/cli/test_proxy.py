@@ -35,7 +35,7 @@ def run(*arguments: str) -> Result:
         (["--url", "http://x", "--", "y"], "give one of: a command after --, --url, or --servers"),
         (
             ["--url", "http://x", "--header", "Bearer s3cret"],
-            "--url: 'Bearer' begins no header; expected 'Name: value'",
+            "'Bearer' in --header begins no header; expected 'Name: value'",
         ),
         (["--url", "env:NO_SUCH_URL"], "--url: the variable 'NO_SUCH_URL' is not set; expected an address in it"),
         (["--transport", "http", "--", "y"], "--transport is for --url"),

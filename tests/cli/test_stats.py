@@ -150,6 +150,8 @@ def test_money_is_stated_for_a_model_that_is_named(tmp_path: Path) -> None:
     assert said["total"]["saved_eur"] == 151.2
     unknown = CliRunner().invoke(build(), ["stats", "--model", "min", "--prices", str(prices)])
     assert (unknown.exit_code, "no model 'min'; did you mean mine?" in unknown.output) == (2, True)
+    alone = CliRunner().invoke(build(), ["stats", "--prices", str(prices)])
+    assert (alone.exit_code, "--prices is for --model" in alone.output) == (2, True)
 
 
 @pytest.mark.parametrize("command", ["last", "report", "ui"])

@@ -40,10 +40,11 @@ def test_what_a_config_saves_stands_beside_it(tmp_path: Path, rule: str) -> None
     assert [row["tool"] for row in counted if row["shown"] == 0] == ["die"]
 
 
-def test_a_server_that_does_not_start_is_told_in_a_line() -> None:
+def test_a_server_that_does_not_start_is_told_with_what_to_do() -> None:
     result = run("--", "/no/such/program")
     assert result.exit_code == 1
     assert "the server 'program' could not be started" in result.stderr
+    assert "Install it, or give its whole path" in result.stderr
 
 
 def test_one_server_of_several_that_does_not_start_does_not_hide_the_others(tmp_path: Path) -> None:

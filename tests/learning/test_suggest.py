@@ -290,3 +290,8 @@ def test_where_no_rule_is_found_the_command_says_so(tmp_path: Path) -> None:
     recorder.close()
     done = CliRunner().invoke(build(), ["suggest", str(tmp_path)])
     assert "this traffic suggests no rules of its own\n" in done.stderr
+
+
+def test_a_target_that_is_no_percentage_is_refused_before_any_traffic_is_read(tmp_path: Path) -> None:
+    done = CliRunner().invoke(build(), ["suggest", str(tmp_path), "--target", "most"])
+    assert (done.exit_code, "--target is 'most'; expected a percentage such as 60%" in done.stderr) == (2, True)
