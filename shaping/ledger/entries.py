@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from operator import add, attrgetter
 from pathlib import Path
@@ -175,6 +175,7 @@ MAX_DAYS: Final = 180
 MAX_ENTRIES: Final = 500_000  # about 100 MB
 
 _COLUMNS: Final = tuple(field.name for field in fields(LedgerEntry))
+_ROW: Final = attrgetter(*_COLUMNS)
 _CREATE: Final = f"CREATE TABLE IF NOT EXISTS calls ({', '.join(_COLUMNS)})"
 _INDEX: Final = "CREATE INDEX IF NOT EXISTS calls_by_time ON calls (time)"
 _DROPPED: Final = "CREATE TABLE IF NOT EXISTS dropped (time, calls)"
@@ -209,7 +210,7 @@ class LedgerDatabase:
 
     def add(self, entries: Iterable[LedgerEntry], *, dropped: int = 0) -> None:
         """Write entries, tell how many calls could not be counted, and forget the oldest beyond the bounds."""
-        rows = [astuple(entry) for entry in entries]
+        rows = [_ROW(entry) for entry in entries]
         try:
             self._prepare()
             with closing(self._open()) as connection, connection:

@@ -48,10 +48,9 @@ _TAG_BYTES: Final = 9  # 72 bits: each guess needs a call, and a good guess only
 
 _WAITING: Final = 256  # writes that may wait
 _WAITING_BYTES: Final = 64 * 1024 * 1024  # and what they may hold on to
-_WRITE_DELAY: Final = 0.05  # seconds that writes to a store of this machine wait, so that answers go out first
+_QUIET: Final = 0.05  # seconds without a new item, after which queues of this machine are worked off
 _URGENT_SHARE: Final = 0.125  # share of the room that may fill up meanwhile
 _PACKING: Final = 4096  # bytes that what is kept may have more than its payload
-_QUEUE_DELAY: Final = 0.2  # seconds of delay of other queues
 _IDLE: Final = 5.0  # seconds after which the thread ends; the next write starts another
 _AFTER_FAILURE: Final = 5.0  # seconds without trying after a write failed
 _SECRET_TIMEOUT: Final[float] = 2.0  # seconds that the first call waits for the store's key, once
@@ -63,7 +62,8 @@ _AT_EXIT: Final = 5.0  # seconds that a process waits at its end
 class BackgroundQueue(Generic[Item]):
     """Hands items over to a thread of its own; where too many wait already one is dropped, and that is counted.
 
-    The thread starts after a delay, so that answers go out first, and ends where there is nothing to do.
+    The thread waits for a pause, so that it takes no time from answers that come close upon each other, and ends where
+    there is nothing to do.
     """
 
     def __init__(
@@ -72,11 +72,11 @@ class BackgroundQueue(Generic[Item]):
         handle: Callable[[list[Item]], None],
         *,
         batch: int,
-        delay: float = _QUEUE_DELAY,
+        quiet: float = _QUIET,
         exit_seconds: float = _AT_EXIT,
     ) -> None:
-        """Make a queue; `batch` items are handled at once, after a `delay` in seconds."""
-        self._name, self._handle, self._batch, self._delay = name, handle, batch, delay
+        """Make a queue; `batch` items are handled at once, after `quiet` seconds without another one."""
+        self._name, self._handle, self._batch, self._quiet = name, handle, batch, quiet
         self._begin()
         atexit.register(_finish, weakref.ref(self), exit_seconds)
 
@@ -88,6 +88,7 @@ class BackgroundQueue(Generic[Item]):
         self.dropped = self._new_drops = 0
         self._thread: threading.Thread | None = None
         self._is_delayed = self._is_urgent = False
+        self._last = 0.0  # when the last item came
 
     def put(self, item: Item, *, urgent: bool = False) -> None:
         """Add an item without waiting; an `urgent` one is not delayed."""
@@ -97,6 +98,7 @@ class BackgroundQueue(Generic[Item]):
                 self.drop()
                 return
             self.waiting.append(item)
+            self._last = time.monotonic()
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
@@ -154,7 +156,7 @@ class BackgroundQueue(Generic[Item]):
                         self.changed.notify_all()
 
     def _awaited(self) -> bool:
-        """Wait for an item, and then for the end of the delay, which somebody who waits cuts short."""
+        """Wait for an item, and then for a pause, which somebody who waits cuts short."""
         with self.changed:
             self.changed.wait_for(lambda: self.waiting or self._is_over(), _IDLE)
             if self._is_over():
@@ -163,7 +165,11 @@ class BackgroundQueue(Generic[Item]):
                 self._thread = None
                 return False
             self._is_delayed = True
-            self.changed.wait_for(lambda: self._is_urgent or self._is_over(), self._delay)
+            while not (self._is_urgent or self._is_over()):
+                left = self._last + self._quiet - time.monotonic()
+                if left <= 0:
+                    break
+                self.changed.wait(left)
             self._is_delayed = self._is_urgent = False
             return True
 
@@ -199,7 +205,7 @@ class Keeper:
         self._secret_timeout = _LOCAL_SECRET_TIMEOUT if store.local else _SECRET_TIMEOUT
         self._secret = store.secret if store.at_hand else None
         self._paused_until, self._closed = 0.0, False
-        self._jobs = BackgroundQueue("shaping-keeper", self._work, batch=1, delay=_WRITE_DELAY if store.local else 0.0)
+        self._jobs = BackgroundQueue("shaping-keeper", self._work, batch=1, quiet=_QUIET if store.local else 0.0)
 
     @property
     def secret(self) -> bytes | None:

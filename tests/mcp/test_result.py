@@ -77,7 +77,7 @@ def test_data_is_shaped_and_kept_alike_however_its_mirror_is_printed(form: dict[
 
 
 def test_what_a_result_left_out_can_be_asked_back_at_once_and_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.store.keeper._WRITE_DELAY", 600)
+    monkeypatch.setattr("shaping.store.keeper._QUIET", 600)
     shaper = Shaper({}, expandable=True)
     page = {"items": issues(8)}
     shaped = shape_result(shaper, {"content": [text(page)], "structuredContent": page}, tool="list")

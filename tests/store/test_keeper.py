@@ -12,7 +12,7 @@ import pytest
 
 from shaping import Shaper
 from shaping.store.backends import MemoryStore, RedisStore, Stored, StoreError
-from shaping.store.keeper import Keeper
+from shaping.store.keeper import BackgroundQueue, Keeper
 from shaping.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def test_an_answer_too_large_for_its_store_says_so_and_names_no_ref() -> None:
 
 
 def test_what_waits_for_the_answer_to_go_out_first_is_written_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.store.keeper._WRITE_DELAY", 600)
+    monkeypatch.setattr("shaping.store.keeper._QUIET", 600)
     keeper = Keeper(MemoryStore(ROOM))
     assert keeper.keep("r", lambda: b"payload", ttl=60)
     assert keeper.get("r", timeout=60) == Stored(b"payload", {})
@@ -91,8 +91,25 @@ def test_what_waits_for_the_answer_to_go_out_first_is_written_when_asked_for(mon
     keeper.close()
 
 
+def test_what_comes_close_upon_each_other_is_handled_in_the_pause_after_the_last() -> None:
+    pauses: list[float] = []
+    handled = threading.Event()
+
+    def handle(times: list[float]) -> None:
+        pauses.append(time.monotonic() - max(times))
+        handled.set()
+
+    queue = BackgroundQueue[float]("test", handle, batch=9, quiet=0.5)
+    for _ in range(4):
+        queue.put(time.monotonic())
+        time.sleep(0.2)
+    assert handled.wait(60)
+    queue.close(60)
+    assert pauses[0] >= 0.5
+
+
 def test_where_much_waits_it_is_written_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.store.keeper._WRITE_DELAY", 600)
+    monkeypatch.setattr("shaping.store.keeper._QUIET", 600)
     keeper = Keeper(MemoryStore(ROOM), waiting=16)
     kept = [keeper.keep(f"r_{number}", lambda: b"x", ttl=60) for number in range(3)]
     assert _written(keeper.store, "r_2")
@@ -107,7 +124,7 @@ class SharedStore(MemoryStore):
 
 
 def test_a_store_that_other_machines_read_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.store.keeper._WRITE_DELAY", 600)
+    monkeypatch.setattr("shaping.store.keeper._QUIET", 600)
     keeper = Keeper(SharedStore(ROOM))
     assert keeper.keep("r", lambda: b"x", ttl=60)
     assert _written(keeper.store, "r")
@@ -325,7 +342,7 @@ def test_what_waits_is_written_when_the_process_ends(tmp_path: Path) -> None:
 def test_a_forked_child_keeps_on_its_own(tmp_path: Path, run_forking: Callable[..., str]) -> None:
     script = """
 import os, sys
-from shaping.store.keeper import Keeper
+from shaping.store.keeper import BackgroundQueue, Keeper
 from shaping.store.sqlite import SqliteStore
 keeper = Keeper(SqliteStore(sys.argv[1], 10**8))
 keeper.keep("r", lambda: b"x", ttl=60)
