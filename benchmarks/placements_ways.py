@@ -13,7 +13,7 @@ import orjson
 from benchmarks.placements import CONFIG, CONTENT, NUMBER, TOOL, place
 from shaping import Shaper, ToolError, shape
 from shaping.cleaning import protect_or_withhold
-from shaping.commands import invocation_of, plan_for, run_command
+from shaping.commands import plan_for, run_command
 from shaping.integrations import ToolResults
 from shaping.mcp.protection import MessageProtection, protect_after_fault
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from benchmarks.placements import Placement
-    from shaping.commands import CommandOptions
+    from shaping.commands.process import CommandOptions
 
 PROFILES = ("minimal", "standard", "debug")
 CLIENTS = ("claude-code", "claude-desktop", "codex", "gemini-cli", "unknown")
@@ -198,7 +198,7 @@ class Ways:
         words = dice.choice((("cat",), ("sh", "-c", "cat >&2; exit 3"), ("sh", "-c", "cat; exit 1")))
         asked: CommandOptions = {"tool": TOOL, "profile": dice.choice(PROFILES), "dialect": dice.choice((None, "lean"))}
         asked["stdin"] = one.text.encode()
-        answer = run_command(shaper, plan_for(shaper, words, asked), invocation_of(words, asked))
+        answer = run_command(shaper, plan_for(shaper, words, asked), words, asked)
         ref = answer.envelope.meta.ref
         back = "" if ref is None else _asked(shaper, ref, surface="command")
         return f"{answer.stdout}{answer.stderr}{answer.failure}{answer.envelope}{back}"

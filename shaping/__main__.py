@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from subprocess import Popen
 
-    from shaping.commands import CommandOptions
+    from shaping.commands.process import CommandOptions
 
 # Options of cli/proxy.py and cli/run.py that are read here too; tests/cli/test_main.py compares them.
 PROXY_VALUES = ("--config", "--profile", "--start-timeout", "--name")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from shaping.budget.lines import Rules
 from shaping.commands.output import (
@@ -18,11 +17,9 @@ from shaping.commands.output import (
     CleanedOutputs,
     CommandResponse,
     Finished,
-    Invocation,
-    OutputStream,
     plain_response,
 )
-from shaping.commands.process import Sink, run_process
+from shaping.commands.process import CommandOptions, run_process
 from shaping.parsers import Parsed, parse
 from shaping.settings.chooser import PlanChooser
 from shaping.settings.plan import Overrides, Plan, as_paths
@@ -32,7 +29,7 @@ from shaping.tokens import counter
 from shaping.tokens.sampling import is_within
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from os import PathLike
 
     from shaping.commands.storage import PartWriter
@@ -67,21 +64,6 @@ _STARTERS: tuple[tuple[str, ...], ...] = (
 )  # fmt: skip
 
 
-class CommandOptions(TypedDict, total=False):
-    """The options of a call besides the words of the command."""
-
-    tool: str | None
-    profile: str | None
-    fields: Sequence[str] | None
-    max_tokens: int | None
-    dialect: Any
-    timeout: float | None
-    etag: str | None
-    cwd: str | PathLike[str] | None
-    env: Mapping[str, str] | None
-    stdin: bytes | None
-
-
 async def command(
     argv: Sequence[str], *, shaper: Shaper | None = None, **options: Unpack[CommandOptions]
 ) -> Envelope[Any]:
@@ -111,20 +93,6 @@ def plan_for(source: PlanChooser, argv: Sequence[str], options: CommandOptions, 
     return source.choose(tool, surface="command", profile=options.get("profile"), overrides=asked, strict=strict)[0]
 
 
-def invocation_of(argv: Sequence[str], options: CommandOptions) -> Invocation:
-    """Build the invocation from the options of a call."""
-    cwd = options.get("cwd")
-    return Invocation(
-        tuple(argv),
-        timeout=options.get("timeout"),
-        etag=options.get("etag"),
-        fields=as_paths(options.get("fields") or ()),
-        cwd=None if cwd is None else os.fspath(cwd),
-        env=options.get("env"),
-        stdin=options.get("stdin"),
-    )
-
-
 class LazyShaper(PlanChooser):
     """The config of commands, and their shaper, which plain text that fits does without."""
 
@@ -149,22 +117,20 @@ class LazyShaper(PlanChooser):
 def run_command(
     source: Shaper | LazyShaper,
     plan: Plan,
-    invocation: Invocation,
+    argv: Sequence[str],
+    options: CommandOptions,
     *,
     stop: threading.Event | None = None,
-    copies: tuple[OutputStream, OutputStream] | None = None,
+    copies: Sequence[Callable[[bytes], object] | None] = (None, None),
     shaped: bool = True,
 ) -> CommandResponse:
     """Run a command to its end and return its response, or only how it ended where it is not to be `shaped`.
 
     `copies` get its two outputs as they come.
     """
-    stdout, stderr = new_capture(source, plan), new_capture(source, plan)
-    sinks: tuple[Sink, Sink] = stdout, stderr
-    if copies is not None:
-        sinks = _Tee(stdout, copies[0]), _Tee(stderr, copies[1])
-    ended = run_process(invocation, *sinks, stop=stop)
-    finished = Finished(invocation, ended, stdout, stderr)
+    stdout, stderr = (new_capture(source, plan, copy) for copy in copies)
+    ended = run_process(argv, options, stdout, stderr, stop=stop)
+    finished = Finished(argv, options, ended, stdout, stderr)
     raw = stdout.text() + stderr.text()
     if not shaped and ended.not_started is None:
         return CommandResponse(lambda: make_response(source, plan, finished).envelope, ended.exit_code, "", raw=raw)
@@ -197,7 +163,7 @@ def _plain_text(source: Shaper | LazyShaper, plan: Plan, cleaned: CleanedOutputs
     """Return the response to a command whose text fits and needs only cleaning; None for every other."""
     finished, ended = cleaned.finished, cleaned.finished.ended
     rules_apply = plan.fields is not None or plan.private is not None or plan.drop_lines or plan.debug
-    asks_etag = finished.invocation.etag is not None or "etag" in plan.envelope
+    asks_etag = finished.options.get("etag") is not None or "etag" in plan.envelope
     coded = ended.not_started or ended.timed_out or ended.child_exit_code in plan.exit_codes
     unusual = plan.dialect != "none" or not plan.enabled or source.mode == "off" or bool(source.warnings)
     whole = finished.stdout.whole and finished.stderr.whole
@@ -217,19 +183,7 @@ def _plain_text(source: Shaper | LazyShaper, plan: Plan, cleaned: CleanedOutputs
     )
 
 
-class _Tee:
-    """A sink that captures an output and copies it to a stream as it comes."""
-
-    def __init__(self, capture: Capture, copy: OutputStream) -> None:
-        self._capture, self._copy = capture, copy
-
-    def take(self, chunk: bytes) -> None:
-        self._capture.take(chunk)
-        self._copy.write(chunk)
-        self._copy.flush()
-
-
-def new_capture(source: Shaper | LazyShaper, plan: Plan) -> Capture:
+def new_capture(source: Shaper | LazyShaper, plan: Plan, copy: Callable[[bytes], object] | None = None) -> Capture:
     """Return a capture for one output, which spills to the store unless paths are private."""
 
     def make_writer() -> PartWriter:
@@ -237,7 +191,7 @@ def new_capture(source: Shaper | LazyShaper, plan: Plan) -> Capture:
 
         return PartWriter(_loaded(source), plan.redact)
 
-    return Capture(make_writer if plan.private is None else None, Rules.of(plan).important)
+    return Capture(make_writer if plan.private is None else None, Rules.of(plan).important, copy=copy)
 
 
 def _answered(
@@ -249,7 +203,7 @@ def _answered(
     try:
         # The caller gets an envelope, so that is what the budget is for.
         plan = plan_for(source, argv, {"dialect": "invariant", **options})
-        return run_command(source, plan, invocation_of(argv, options), stop=stop).envelope
+        return run_command(source, plan, argv, options, stop=stop).envelope
     finally:
         if shaper is None:
             source.close()

@@ -113,7 +113,7 @@ class Ending:
         return envelopes.command_envelope(
             data,
             exit_code=envelopes.exit_code_for(error) if failed else ended.exit_code,
-            argv=[without_secrets(word) for word in self._finished.invocation.argv],
+            argv=[without_secrets(word) for word in self._finished.argv],
             signal=ended.signal,
             error=error,
             warnings=list(warnings),
@@ -203,10 +203,10 @@ def error_of(
 
 def not_started_response(finished: Finished, plan: Plan) -> CommandResponse:
     """Return the response for a command that could not be started."""
-    invocation, code = finished.invocation, finished.ended.exit_code
-    error = not_started(finished.ended.not_started, invocation.argv, invocation.environ)
+    code, environ = finished.ended.exit_code, finished.options.get("env")
+    error = not_started(finished.ended.not_started, finished.argv, os.environ if environ is None else environ)
     envelope = envelopes.command_envelope(
-        None, exit_code=code, argv=invocation.argv[:1], error=error, duration_ms=0, extensions={"exit_code": code}
+        None, exit_code=code, argv=finished.argv[:1], error=error, duration_ms=0, extensions={"exit_code": code}
     )
     if plan.dialect == "none":
         words = f"{error.message}. {error.hint or ''}".strip() + "\n"

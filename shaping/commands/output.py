@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import deque
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias
 
 from shaping.budget.lines import Cutter, CutText, NumberedLines, Rules
 from shaping.encoders import encode_lines
@@ -17,9 +16,9 @@ from shaping.parsers.terminal import clean_lines, error_lines
 from shaping.redaction import StreamRedactor, redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from shaping.commands.process import ProcessExit
+    from shaping.commands.process import CommandOptions, ProcessExit
     from shaping.commands.storage import PartWriter
     from shaping.envelope import Envelope
     from shaping.response import Shaped
@@ -53,7 +52,7 @@ class Capture:
     """One output of a program: all of it up to 8 MiB, else both ends, the important lines between and a line count.
 
     A writer, made with the first of them, takes the bytes that memory has no room for; `important` returns the indexes
-    of lines that must be held.
+    of lines that must be held; `copy` is called with all bytes as they come.
     """
 
     def __init__(
@@ -63,8 +62,9 @@ class Capture:
         *,
         whole: int = WHOLE,
         edge: int = EDGE,
+        copy: Callable[[bytes], object] | None = None,
     ) -> None:
-        self._make_writer, self._most, self._edge = make_writer, whole, edge
+        self._make_writer, self._most, self._edge, self._copy = make_writer, whole, edge, copy
         self._head, self._tail = bytearray(), bytearray()
         self._digest = blake2b(digest_size=16)
         self._important, self._middle = important, _LineScan(important)
@@ -104,6 +104,8 @@ class Capture:
         """Take the next bytes."""
         self.size += len(chunk)
         self._digest.update(chunk)
+        if self._copy is not None:
+            self._copy(chunk)
         if self.whole:
             self._head += chunk
             if len(self._head) > self._most:
@@ -166,31 +168,18 @@ class _LineScan:
         self.count += block.count(b"\n")
 
 
-class OutputStream(Protocol):
-    """A stream that bytes are written to."""
-
-    def write(self, chunk: bytes, /) -> object:
-        """Write the next bytes."""
-
-    def flush(self) -> object:
-        """Show what was written."""
-
-
 class RedactedCopy:
-    """Writes an output to a stream without secrets: as it comes, but for an end that may be part of one."""
+    """Writes an output to a stream as it comes, but for secrets and for an end that may be part of one."""
 
-    def __init__(self, stream: OutputStream, redact: Redact) -> None:
+    def __init__(self, stream: BinaryIO, redact: Redact) -> None:
         self._stream = stream
         self._redactor = None if redact.off else StreamRedactor(names=redact.names, paths=redact.paths)
 
     def write(self, chunk: bytes) -> None:
         """Take the next bytes."""
         # One character a byte: what is no UTF-8 goes out as it was, and secrets are ASCII.
-        text = chunk.decode("latin-1")
-        self._stream.write((text if self._redactor is None else self._redactor.feed(text)).encode("latin-1"))
-
-    def flush(self) -> None:
-        """Show what was written."""
+        fed = chunk if self._redactor is None else self._redactor.feed(chunk.decode("latin-1")).encode("latin-1")
+        self._stream.write(fed)
         self._stream.flush()
 
     def finish(self) -> None:
@@ -206,28 +195,11 @@ def decode(raw: bytes) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Invocation:
-    """A command to run, and the options of the call."""
-
-    argv: tuple[str, ...]
-    timeout: float | None = None
-    etag: str | None = None
-    fields: tuple[str, ...] = ()
-    cwd: str | None = None
-    env: Mapping[str, str] | None = None
-    stdin: bytes | None = None
-
-    @property
-    def environ(self) -> Mapping[str, str]:
-        """The environment that the command gets."""
-        return os.environ if self.env is None else self.env
-
-
-@dataclass(frozen=True, slots=True)
 class Finished:
     """How a command ended and what it printed."""
 
-    invocation: Invocation
+    argv: Sequence[str]
+    options: CommandOptions
     ended: ProcessExit
     stdout: Capture
     stderr: Capture
@@ -322,7 +294,7 @@ class CleanedOutputs:
     def text(self) -> str:
         """Standard output as plain text, with lines that differ in a few words written short."""
         text = "\n".join(self.out.lines.lines)
-        plan, words = self._plan, self.finished.invocation.argv
+        plan, words = self._plan, self.finished.argv
         # A program that prints files prints their bytes.
         prints_files = _PRINTS_FILES.match(words[-1] if len(words) > 1 and words[1] == "-c" else words[0])
         if len(text) < LONG_TEXT or "repeats" not in plan.noise or plan.encoding == "json" or prints_files or self._off:

@@ -10,15 +10,14 @@ import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
-from typing import IO, TYPE_CHECKING, Any, Final, Protocol
+from typing import IO, TYPE_CHECKING, Any, Final, Protocol, TypedDict
 
 from shaping.child import end_with_parent, signal_group
 from shaping.response import required
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from shaping.commands.output import Invocation
+    from collections.abc import Iterator, Mapping, Sequence
+    from os import PathLike
 
 
 # As timeout(1), env(1) and docker(1) exit: ours are told apart from anything that the command itself may exit with.
@@ -28,6 +27,21 @@ _TICK: Final = 0.05  # seconds between looks at the clock while nothing comes
 _GRACE: Final = 2.0  # seconds that a group gets to end by itself before it is killed
 _LINGER: Final = 0.5  # seconds that the pipes may stay silent after the program itself has ended
 _PASSED_ON: Final = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGCONT")
+
+
+class CommandOptions(TypedDict, total=False):
+    """The options of a call besides the words of the command."""
+
+    tool: str | None
+    profile: str | None
+    fields: Sequence[str] | None
+    max_tokens: int | None
+    dialect: Any
+    timeout: float | None
+    etag: str | None
+    cwd: str | PathLike[str] | None
+    env: Mapping[str, str] | None
+    stdin: bytes | None
 
 
 class Sink(Protocol):
@@ -57,30 +71,32 @@ class ProcessExit:
         return f"ended by {self.signal}" if self.signal else f"exit code {self.child_exit_code}"
 
 
-def run_process(start: Invocation, stdout: Sink, stderr: Sink, *, stop: threading.Event | None = None) -> ProcessExit:
+def run_process(
+    argv: Sequence[str], options: CommandOptions, stdout: Sink, stderr: Sink, *, stop: threading.Event | None = None
+) -> ProcessExit:
     """Run a program to its end; `stop` ends it early."""
     if not hasattr(os, "killpg"):
         said = "commands run on Linux and macOS only: on Windows nothing can wait for two pipes and end a process group"
         raise NotImplementedError(said)
-    began = monotonic()
+    began, given, timeout = monotonic(), options.get("stdin"), options.get("timeout")
     with _signals() as passing:
         # A group of its own: a timeout can end all of it, and a terminal's interrupt comes once, through us.
         try:
             process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 (running what the caller names is the job; there is no shell)
-                list(start.argv),
-                stdin=None if start.stdin is None else subprocess.PIPE,
+                list(argv),
+                stdin=None if given is None else subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                cwd=start.cwd,
-                env=None if start.env is None else dict(start.env),
+                cwd=options.get("cwd"),
+                env=options.get("env"),
                 start_new_session=True,
                 preexec_fn=end_with_parent(),  # noqa: PLW1509 (one system call, looked up before the fork)
             )
         except (OSError, ValueError) as problem:
             return ProcessExit(NOT_FOUND if isinstance(problem, FileNotFoundError) else NOT_RUN, not_started=problem)
         passing.to(process.pid)
-        watch = _Watch(process, None if start.timeout is None else began + start.timeout, stop)
-        feeder = _feeding(process.stdin, start.stdin)
+        watch = _Watch(process, None if timeout is None else began + timeout, stop)
+        feeder = _feeding(process.stdin, given)
         try:
             watch.read(stdout, stderr)
         except BaseException:

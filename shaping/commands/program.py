@@ -8,12 +8,12 @@ import sys
 import threading
 import time
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from shaping.commands import CommandOptions, LazyShaper, invocation_of, plan_for, run_command
-from shaping.commands.output import SHELL_SHOWS, CommandResponse, Invocation, OutputStream, RedactedCopy
+from shaping.commands import LazyShaper, plan_for, run_command
+from shaping.commands.output import SHELL_SHOWS, CommandResponse, RedactedCopy
 from shaping.settings.files import counting_lock, ledger_path
 from shaping.tokens import counter
 
@@ -23,25 +23,17 @@ except ImportError:  # pragma: no cover  not on Windows, where no command runs
     fcntl = None  # type: ignore[assignment]  # the other half of the import
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from shaping.commands.process import CommandOptions
     from shaping.learning.record import Recorder
     from shaping.response import Shaped
+    from shaping.settings.chooser import Mode
     from shaping.settings.plan import Plan
 
 
 logger = logging.getLogger("shaping")
-
-
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """What a run came to: its exit code, what would have been printed without shaping, and what was printed."""
-
-    exit_code: int
-    before: str
-    after: str
-    shaped: Shaped | None = None  # the data that the command printed, where it printed data
 
 
 def run_program(
@@ -55,80 +47,59 @@ def run_program(
     """Run a command, print its output as the options say, and return its exit code."""
     source = LazyShaper(config)
     plan = plan_for(source, argv, options, strict=True)
-    invocation = invocation_of(argv, options)
     mode = "on" if options.get("dialect") else source.mode  # an envelope that is asked for is printed in any mode
     if mode == "off" and not options.get("timeout"):
-        _become(invocation)
-    if mode != "on":
-        source = LazyShaper(config, {**os.environ, "SHAPING": "on"})
-        ran = _untouched(source, plan, invocation, observe=mode == "observe")
-    elif not plan.enabled and plan.private is None and plan.dialect == "none":
-        ran = _pass_on(source, plan, invocation)
-    else:
-        with progress(plan.tool):
-            response = run_command(source, plan, invocation)
-        ran = _print(response, plan)
-        if recorder is not None:
-            sides: dict[str, Any] = {
-                "before": partial(str, ran.before[:SHELL_SHOWS]),
-                "after": partial(str, ran.after[:SHELL_SHOWS]),
-            }
-            recorder.record(plan, response.raw, form="text", arguments={"argv": argv}, **sides)
-            recorder.close()
-    close_and_record(source, plan, ran)
-    return ran.exit_code
-
-
-def _print(response: CommandResponse, plan: Plan) -> RunResult:
+        _become(argv, options)
+    if mode != "on" or not (plan.enabled or plan.private is not None or plan.dialect != "none"):
+        source = source if mode == "on" else LazyShaper(config, {**os.environ, "SHAPING": "on"})
+        response = _pass_on(source, plan, argv, options, mode)
+        entered = "" if mode == "off" else response.raw
+        close_and_record(source, plan, entered, entered)
+        return response.exit_code
+    with progress(plan.tool):
+        response = run_command(source, plan, argv, options)
     sys.stdout.write(response.stdout)
     sys.stdout.flush()
     sys.stderr.write(response.stderr)
-    printed = response.printed
+    after = response.stdout + response.stderr
     # Where an envelope was asked for, what it adds to a short output is no cost of shaping.
-    before = response.raw + response.failure if plan.dialect == "none" else max(response.raw, printed, key=len)
-    return RunResult(response.exit_code, before, printed, response.shaped)
+    before = response.raw + response.failure if plan.dialect == "none" else max(response.raw, after, key=len)
+    if recorder is not None:
+        sides: Any = {"before": lambda: before[:SHELL_SHOWS], "after": lambda: after[:SHELL_SHOWS]}
+        recorder.record(plan, response.raw, form="text", arguments={"argv": argv}, **sides)
+        recorder.close()
+    close_and_record(source, plan, before, after, response.shaped)
+    return response.exit_code
 
 
-def _untouched(source: LazyShaper, plan: Plan, invocation: Invocation, *, observe: bool) -> RunResult:
-    """Pass a command's output on untouched, and log, to observe it, what shaping would have made of it."""
-    compared = observe and logger.isEnabledFor(logging.INFO)
-    response = _copied(source, plan, invocation, (sys.stdout.buffer, sys.stderr.buffer), shaped=compared)
+def _pass_on(
+    source: LazyShaper, plan: Plan, argv: Sequence[str], options: CommandOptions, mode: Mode
+) -> CommandResponse:
+    """Pass a command's output on as it comes: without secrets for a config that leaves it alone, else untouched.
+
+    To observe a command is to log what shaping would have made of its output.
+    """
+    redact = plan.redact if mode == "on" else replace(plan.redact, off=True)
+    copies = RedactedCopy(sys.stdout.buffer, redact), RedactedCopy(sys.stderr.buffer, redact)
+    compared = mode == "observe" and logger.isEnabledFor(logging.INFO)
+    response = run_command(source, plan, argv, options, copies=[copy.write for copy in copies], shaped=compared)
+    for copy in copies:
+        copy.finish()
+    if not response.started:
+        sys.stderr.write(response.stderr)
     if compared:
         count = counter(plan.tokenizer).count
         logger.info("%s: %d tokens, %d if shaped", plan.tool, count(response.raw), count(response.printed))
-    entered = response.raw if observe else ""
-    return RunResult(response.exit_code, entered, entered)
-
-
-def _pass_on(source: LazyShaper, plan: Plan, invocation: Invocation) -> RunResult:
-    """Pass a command's output on as it comes, without secrets, for a config that leaves it alone."""
-    out, err = (RedactedCopy(stream.buffer, plan.redact) for stream in (sys.stdout, sys.stderr))
-    response = _copied(source, plan, invocation, (out, err))
-    out.finish()
-    err.finish()
-    return RunResult(response.exit_code, response.raw, response.raw)
-
-
-def _copied(
-    source: LazyShaper,
-    plan: Plan,
-    invocation: Invocation,
-    copies: tuple[OutputStream, OutputStream],
-    *,
-    shaped: bool = False,
-) -> CommandResponse:
-    response = run_command(source, plan, invocation, copies=copies, shaped=shaped)
-    if not response.started:
-        sys.stderr.write(response.stderr)
     return response
 
 
-def _become(invocation: Invocation) -> None:
+def _become(argv: Sequence[str], options: CommandOptions) -> None:
     """Let the command take this process over, untouched; one that cannot be run is left to be reported as usual."""
     if os.name == "posix":
         sys.stdout.flush()
+        environ = options.get("env")
         with suppress(OSError):
-            os.execvpe(invocation.argv[0], invocation.argv, invocation.environ)  # noqa: S606 (the command that the user asked for, without a shell)
+            os.execvpe(argv[0], list(argv), os.environ if environ is None else environ)  # noqa: S606 (the command that the user asked for, without a shell)
 
 
 def begin_counting(ledger: Path) -> int | None:
@@ -141,29 +112,29 @@ def begin_counting(ledger: Path) -> int | None:
     return None
 
 
-def close_and_record(source: LazyShaper, plan: Plan, ran: RunResult) -> None:
+def close_and_record(source: LazyShaper, plan: Plan, before: str, after: str, shaped: Shaped | None = None) -> None:
     """Close the store, and enter what would have been printed, and what was printed in its place, into the ledger.
 
     A process of its own counts the tokens, where it can: nobody waits for a vocabulary to be loaded.
     """
     source.close()  # neither the thread of the store nor its connection comes along
     path = ledger_path()
-    if not ran.before or path is None:
+    if not before or path is None:
         return
-    now = time.time()
+    enter = partial(_enter, source, plan, (before, after), shaped, time.time())
     lock = None if threading.active_count() > 1 else begin_counting(path)
     child = None
     if lock is not None:
         with suppress(OSError):  # the system may have no room for another process
             child = os.fork()
     if child is None:
-        _enter(source, plan, ran, now=now)
+        enter()
     elif child == 0:
         try:
             os.setsid()
             for number in range(3):
                 os.dup2(os.open(os.devnull, os.O_RDWR), number)
-            _enter(source, plan, ran, now=now)
+            enter()
         finally:
             os._exit(0)
     if lock is not None:
@@ -173,11 +144,11 @@ def close_and_record(source: LazyShaper, plan: Plan, ran: RunResult) -> None:
 _LEDGER_SECONDS: Final = 5.0  # the most that it waits for tokens to be counted; 0.1 on an idle machine
 
 
-def _enter(source: LazyShaper, plan: Plan, ran: RunResult, *, now: float) -> None:
+def _enter(source: LazyShaper, plan: Plan, texts: tuple[str, str], shaped: Shaped | None, now: float) -> None:
     """Count what would have been printed and what was printed in its place, and write both to the ledger."""
-    from shaping.ledger import MeasuredCall, open_ledger, texts  # noqa: PLC0415 (loaded after the output went out: costs 30 ms)
+    from shaping.ledger import MeasuredCall, open_ledger, texts as kept  # noqa: PLC0415 (loaded after the output went out: costs 30 ms)
 
-    before, after, shaped = ran.before, ran.after, ran.shaped
+    before, after = texts
     ledger = open_ledger(tokenizer=plan.tokenizer)
     if ledger is None:
         return
@@ -189,8 +160,8 @@ def _enter(source: LazyShaper, plan: Plan, ran: RunResult, *, now: float) -> Non
         with closing(source.shaper) as shaper:
             keeper, ttl = shaper.keeper("command"), source.loaded_config.store.ttl_seconds
             if shaped is not None:
-                return texts.keep_texts(keeper, read, [shaped], ttl=ttl)
-            return texts.keep_output(keeper, read, before, ttl=ttl)
+                return kept.keep_texts(keeper, read, [shaped], ttl=ttl)
+            return kept.keep_output(keeper, read, before, ttl=ttl)
 
     ledger.record(
         MeasuredCall(

@@ -28,6 +28,7 @@ from shaping.present import fit_lines, plan_beside
 from shaping.present.notices import Detail, describe_cut_lines, describe_dropped, errors_cut, pays_to_say
 from shaping.present.render import pays_as_data, tag_of, wants_tag
 from shaping.response import CallContext, Warned
+from shaping.settings.plan import as_paths
 from shaping.shaper import for_rows
 from shaping.store.files import ResultFile, result_file, results_folder
 from shaping.tokens import counter
@@ -169,7 +170,7 @@ class _Response:
         if self._plain and out and not (cuts.out.whole or out.endswith("\n")):
             out += "\n"  # the line of facts is a line of its own
         value = {name: text for name, text in (("stdout", out), ("stderr", err)) if text} or {"stdout": ""}
-        asked = self._finished.invocation.etag
+        asked = self._finished.options.get("etag")
         etag = tag_of(value) if self._error is None and wants_tag(self._plan, asked) else None
         same = etag is not None and etag == asked
 
@@ -202,7 +203,7 @@ class _Response:
 
         plan = plan_beside(self._printed(envelope, "", err).printed, plan)
         plan = replace(plan, fields=plan.fields if error is None else plan.error_fields)
-        tag = self._finished.invocation.etag if error is None else None
+        tag = self._finished.options.get("etag") if error is None else None
         context = CallContext(if_none_match=tag)
         shaped = self._shaper.shape_by(for_rows(plan, parsed), parsed.value, context)
         if not self._filters:
@@ -232,7 +233,7 @@ class _Response:
         error, plan, err = self._error, self._plan, self._stderr
         if error is None:
             source = self._envelope(parsed.value, err.text, {})
-            context = CallContext(source=source, if_none_match=self._finished.invocation.etag, as_json=True)
+            context = CallContext(source=source, if_none_match=self._finished.options.get("etag"), as_json=True)
             plan = plan_beside(_REF_AND_CURSOR, plan)
         else:
             source = self._envelope({"stdout": None}, err.text, {"ref": _REF})
@@ -264,7 +265,8 @@ class _Response:
         if self._parsed is None and self._selects and self._out.lines.lines != [""]:
             yield Warned("NOT_DATA", "the output is text: rules for fields do not apply to it")
         if self._parsed is not None:
-            yield from unmatched(self._parsed.value, self._finished.invocation.fields, self._plan.private)
+            asked = as_paths(self._finished.options.get("fields") or ())
+            yield from unmatched(self._parsed.value, asked, self._plan.private)
         if self._own is not None:
             yield from self._own.warnings
         yield from self._stored.warnings

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from shaping.cleaning import Pieces
-from shaping.commands import CommandOptions, LazyShaper, invocation_of, new_capture, plan_for
+from shaping.commands import LazyShaper, new_capture, plan_for
 from shaping.commands.ending import not_started_response
-from shaping.commands.output import SHELL_SHOWS, Capture, CommandResponse, Finished, Invocation, decode
-from shaping.commands.process import OURS, run_process
-from shaping.commands.program import RunResult, close_and_record
+from shaping.commands.output import SHELL_SHOWS, CommandResponse, Finished, decode
+from shaping.commands.process import OURS, CommandOptions, run_process
+from shaping.commands.program import close_and_record
 from shaping.commands.response import respond_to_stream
 from shaping.parsers.json import read_json
 from shaping.parsers.terminal import render_terminal
 from shaping.response import CallContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from shaping.settings.plan import Plan
@@ -39,10 +39,10 @@ def stream_program(argv: list[str], config: str | Path | None, options: CommandO
         if len(printed) < SHELL_SHOWS * 4:  # bytes of a character at most; a stream may never end
             printed.extend(line)
 
-    response = stream_command(source.shaper, plan, invocation_of(argv, options), emit)
+    response = stream_command(source.shaper, plan, argv, options, emit)
     wire = response.envelope.render("invariant", include=plan.envelope, debug=plan.debug)
     emit(orjson.dumps(wire, option=orjson.OPT_APPEND_NEWLINE))
-    close_and_record(source, plan, RunResult(response.exit_code, response.raw, printed.decode(errors="replace")))
+    close_and_record(source, plan, response.raw, printed.decode(errors="replace"))
     return response.exit_code
 
 
@@ -50,12 +50,12 @@ _LONGEST: Final = 8 * 1024 * 1024  # bytes of a line that are waited for
 
 
 def stream_command(
-    shaper: Shaper, plan: Plan, invocation: Invocation, emit: Callable[[bytes], None]
+    shaper: Shaper, plan: Plan, argv: Sequence[str], options: CommandOptions, emit: Callable[[bytes], None]
 ) -> CommandResponse:
     """Run a command, emit each line of its output shaped as JSON, and return how it ended."""
-    stdout, stderr = new_capture(shaper, plan), new_capture(shaper, plan)
-    lines = LineShaper(shaper, replace(plan, dialect="none"), emit, stdout)
-    finished = Finished(invocation, run_process(invocation, lines, stderr), stdout, stderr)
+    lines = LineShaper(shaper, replace(plan, dialect="none"), emit)
+    stdout, stderr = new_capture(shaper, plan, lines.take), new_capture(shaper, plan)
+    finished = Finished(argv, options, run_process(argv, options, stdout, stderr), stdout, stderr)
     if finished.ended.not_started is not None:
         return not_started_response(finished, plan)
     lines.finish()
@@ -65,17 +65,16 @@ def stream_command(
 
 
 class LineShaper:
-    """A sink for JSON lines that emits each line shaped."""
+    """Takes JSON lines and emits each shaped."""
 
-    def __init__(self, shaper: Shaper, plan: Plan, emit: Callable[[bytes], None], copy: Capture) -> None:
-        self._shaper, self._plan, self._emit, self._copy = shaper, plan, emit, copy
+    def __init__(self, shaper: Shaper, plan: Plan, emit: Callable[[bytes], None]) -> None:
+        self._shaper, self._plan, self._emit = shaper, plan, emit
         self._waiting = bytearray()
         self._pieces = Pieces()
         self.count = 0
 
     def take(self, chunk: bytes) -> None:
         """Take the next bytes, and emit the lines that they complete."""
-        self._copy.take(chunk)
         self._waiting += chunk
         *whole, rest = self._waiting.split(b"\n")
         if len(rest) > _LONGEST:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping.commands import make_response, plan_for
-from shaping.commands.output import Capture, CommandResponse, Finished, Invocation
+from shaping.commands.output import Capture, CommandResponse, Finished
 from shaping.commands.process import ProcessExit
 from shaping.shaper import Shaper
 
@@ -59,9 +59,9 @@ def respond_to() -> Callable[..., CommandResponse]:
     ) -> CommandResponse:
         said.setdefault("dialect", "invariant")
         plan = plan_for(shaper, argv, said)  # type: ignore[arg-type]  # the tests say what they mean
-        asked = Invocation(tuple(argv), etag=etag, fields=tuple(said.get("fields") or ()))
+        asked: Any = {**said, "etag": etag}
         outputs = captured(stdout), captured(stderr)
-        finished = Finished(asked, ended or ProcessExit(exit_code, duration_ms=1.0), *outputs)
+        finished = Finished(argv, asked, ended or ProcessExit(exit_code, duration_ms=1.0), *outputs)
         return make_response(shaper, plan, finished)
 
     return replay

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from shaping import tokens
-from shaping.commands import invocation_of, plan_for, run_command
+from shaping.commands import plan_for, run_command
 from shaping.commands.storage import streams_of
 from shaping.store.expand import stream_parts
 
@@ -54,7 +54,7 @@ def test_exit_codes_are_the_commands_and_no_byte_is_lost(shaper: Shaper, tmp_pat
         argv = command.split()
         direct = subprocess.run(argv, cwd=tmp_path, capture_output=True, check=False)
         plan = plan_for(shaper, argv, {"dialect": "invariant"})
-        envelope = run_command(shaper, plan, invocation_of(argv, {"cwd": tmp_path})).envelope
+        envelope = run_command(shaper, plan, argv, {"cwd": tmp_path}).envelope
         assert (command, envelope.render("invariant")["meta"]["exit_code"]) == (command, direct.returncode)
         assert envelope.ok == (direct.returncode == 0)
         for name, raw in (("stdout", direct.stdout), ("stderr", direct.stderr)):

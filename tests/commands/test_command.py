@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping import Shaper, shape
-from shaping.commands import command, invocation_of, plan_for, run_command
+from shaping.commands import command, plan_for, run_command
 from shaping.commands.storage import streams_of
 from shaping.commands.stream import stream_command
 from shaping.store.expand import stream_parts
@@ -98,7 +98,7 @@ def test_a_cancelled_call_ends_the_command(shaper: Shaper, tmp_path: Path) -> No
 def test_what_outgrows_memory_goes_to_the_store_as_it_comes(shaper: Shaper) -> None:
     argv = ["seq", "-w", "0", "1399999"]
     plan = plan_for(shaper, argv, {"max_tokens": 300})
-    envelope = run_command(shaper, plan, invocation_of(argv, {})).envelope
+    envelope = run_command(shaper, plan, argv, {}).envelope
     assert envelope.data["stdout"].startswith("0000000\n")
     assert envelope.data["stdout"].endswith("1399999\n")
     assert envelope.meta.ref is not None
@@ -111,7 +111,7 @@ def test_a_stream_of_json_lines_is_shaped_line_by_line(make_shaper: Callable[...
     emitted: list[bytes] = []
     text = '{"id": 1, "x": 2}\n\nplain \\033[1mtext\\033[0m\n{"id": 2, "x": 3}'
     argv = ["printf", text]
-    envelope = stream_command(mine, plan_for(mine, argv, {}), invocation_of(argv, {}), emitted.append).envelope
+    envelope = stream_command(mine, plan_for(mine, argv, {}), argv, {}, emitted.append).envelope
     assert emitted == [b'{"id":1}\n', b'"plain text"\n', b'{"id":2}\n']
     assert (envelope.data, envelope.ok) == ({"lines": 3}, True)
     assert envelope.meta.ref is not None
@@ -124,7 +124,7 @@ def test_private_fields_are_in_no_line_of_a_stream_and_behind_no_ref(make_shaper
     mine = make_shaper({"tool_overrides": {"printf": {"private": ["hash"]}}})
     emitted: list[bytes] = []
     argv = ["printf", '{"id": 1, "hash": "deadbeef"}\n{"hash": "deadbeef"\n']
-    envelope = stream_command(mine, plan_for(mine, argv, {}), invocation_of(argv, {}), emitted.append).envelope
+    envelope = stream_command(mine, plan_for(mine, argv, {}), argv, {}, emitted.append).envelope
     assert emitted[0] == b'{"id":1}\n'
     assert b"withheld" in emitted[1]
     assert envelope.meta.ref is not None
@@ -135,7 +135,7 @@ def test_lines_after_one_that_names_a_private_field_are_withheld(make_shaper: Ca
     mine = make_shaper({"tool_overrides": {"printf": {"private": ["hash"]}}})
     emitted: list[bytes] = []
     argv = ["printf", 'first\n"hash":\n"deadbeef"\n{"id": 1}\n']
-    stream_command(mine, plan_for(mine, argv, {}), invocation_of(argv, {}), emitted.append)
+    stream_command(mine, plan_for(mine, argv, {}), argv, {}, emitted.append)
     assert [line.startswith((b'"[withheld', b'"[private')) for line in emitted] == [False, True, True, False]
 
 
@@ -154,7 +154,7 @@ def test_a_block_below_a_private_name_leaves_in_no_line_of_a_stream(
     mine = make_shaper({"tool_overrides": {"printf": {"private": ["hash"]}}})
     emitted: list[bytes] = []
     argv = ["printf", lines]
-    stream_command(mine, plan_for(mine, argv, {}), invocation_of(argv, {}), emitted.append)
+    stream_command(mine, plan_for(mine, argv, {}), argv, {}, emitted.append)
     assert b"deadbeef" not in b"".join(emitted)
     assert b"last: 1" in b"".join(emitted)
 
@@ -169,7 +169,7 @@ KEY = [
 def test_a_private_key_leaves_no_stream_line_by_line(make_shaper: Callable[..., Shaper], line: str) -> None:
     mine, emitted = make_shaper({}), list[bytes]()
     argv = ["printf", "%s\\n", *map(line.format, [*KEY, "-----END PRIVATE KEY-----", "after"])]
-    stream_command(mine, plan_for(mine, argv, {}), invocation_of(argv, {}), emitted.append)
+    stream_command(mine, plan_for(mine, argv, {}), argv, {}, emitted.append)
     assert b"MIIEvQ" not in b"".join(emitted)
     assert b"after" in emitted[-1]
 
@@ -191,7 +191,7 @@ def test_a_private_name_in_one_line_of_a_stream_takes_its_value_from_the_next(
 ) -> None:
     mine, emitted = make_shaper({"tool_overrides": {"*": {"private": ["**.salary"]}}}), list[bytes]()
     argv = ["printf", "%s\\n", *lines, '{"id": 7}']
-    stream_command(mine, plan_for(mine, argv, {}), invocation_of(argv, {}), emitted.append)
+    stream_command(mine, plan_for(mine, argv, {}), argv, {}, emitted.append)
     assert b"987654" not in b"".join(emitted)
     assert emitted[-1] == b'{"id":7}\n'
 
@@ -230,12 +230,12 @@ def test_a_private_key_leaves_no_generator_line_by_line(form: Callable[[str], An
 def test_a_stream_is_emitted_while_the_command_runs_and_ends_with_its_failure(shaper: Shaper) -> None:
     argv = ["sh", "-c", "echo '[1]'; echo oops >&2; exit 4"]
     emitted: list[bytes] = []
-    envelope = stream_command(shaper, plan_for(shaper, argv, {}), invocation_of(argv, {}), emitted.append).envelope
+    envelope = stream_command(shaper, plan_for(shaper, argv, {}), argv, {}, emitted.append).envelope
     assert (emitted, envelope.error and envelope.error.code) == ([b"[1]\n"], "EXECUTION_ERROR")
     assert envelope.error is not None
     assert envelope.error.details == {"lines": 1}
     missing = ["nosuchprogram-of-ours"]
-    gone = stream_command(shaper, plan_for(shaper, missing, {}), invocation_of(missing, {}), emitted.append).envelope
+    gone = stream_command(shaper, plan_for(shaper, missing, {}), missing, {}, emitted.append).envelope
     assert gone.error is not None
     assert gone.error.code == "NOT_FOUND"
 
@@ -243,5 +243,5 @@ def test_a_stream_is_emitted_while_the_command_runs_and_ends_with_its_failure(sh
 def test_a_line_without_end_is_not_waited_for_for_ever(shaper: Shaper) -> None:
     emitted: list[bytes] = []
     argv = ["sh", "-c", r"head -c 9000000 /dev/zero | tr '\0' x"]
-    stream_command(shaper, plan_for(shaper, argv, {"max_tokens": 100}), invocation_of(argv, {}), emitted.append)
+    stream_command(shaper, plan_for(shaper, argv, {"max_tokens": 100}), argv, {}, emitted.append)
     assert len(emitted) <= 2

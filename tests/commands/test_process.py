@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shaping.commands.output import Capture, Invocation
+from shaping.commands.output import Capture
 from shaping.commands.process import ProcessExit, run_process
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def started(*argv: str, stop: threading.Event | None = None, **more: object) -> tuple[ProcessExit, bytes, bytes]:
     stdout, stderr = Capture(), Capture()
-    ended = run_process(Invocation(argv, **more), stdout, stderr, stop=stop)  # type: ignore[arg-type]  # keywords of the test
+    ended = run_process(argv, more, stdout, stderr, stop=stop)  # type: ignore[arg-type]  # keywords of the test
     return ended, stdout.held, stderr.held
 
 
@@ -122,7 +122,7 @@ class Heard(Capture):
 
 def test_a_caller_can_stop_it() -> None:
     stop = threading.Event()
-    ended = run_process(Invocation(("sh", "-c", "echo ready; exec sleep 600")), Heard(stop.set), Capture(), stop=stop)
+    ended = run_process(("sh", "-c", "echo ready; exec sleep 600"), {}, Heard(stop.set), Capture(), stop=stop)
     assert ended.signal == "SIGTERM"
 
 
@@ -142,7 +142,7 @@ def test_signals_are_passed_on_and_our_own_handlers_come_back() -> None:
         "exit(9)"
     )
     heard = Heard(lambda: os.kill(os.getpid(), signal.SIGUSR1))
-    ended = run_process(Invocation(python(code)), heard, Capture())
+    ended = run_process(python(code), {}, heard, Capture())
     assert (ended.exit_code, heard.held) == (9, b"ready\nSIGUSR1\n")
     assert signal.getsignal(signal.SIGUSR1) == before
 
@@ -164,9 +164,9 @@ def test_a_sink_that_fails_leaves_nothing_running(tmp_path: Path) -> None:
         def take(self, chunk: bytes) -> None:
             raise RuntimeError("full")
 
-    start = Invocation(("sh", "-c", f"echo $$ > {note}; echo x; sleep 60"))
+    start = ("sh", "-c", f"echo $$ > {note}; echo x; sleep 60")
     with pytest.raises(RuntimeError, match="full"):
-        run_process(start, Broken(), Capture())
+        run_process(start, {}, Broken(), Capture())
     assert not _lives(int(note.read_text()))
 
 

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from shaping import Shaper, ToolError, shape
-from shaping.commands import CommandOptions, invocation_of, plan_for, run_command
+from shaping.commands import plan_for, run_command
+from shaping.commands.process import CommandOptions
 from shaping.redaction import redact
 
 HELD = "hunter-two"
@@ -68,7 +69,7 @@ def test_a_value_with_the_name_of_a_secret_leaves_by_no_way(text: str) -> None:
 
 def _printed(text: str, words: tuple[str, ...]) -> str:
     asked: CommandOptions = {"stdin": text.encode(), "tool": "t"}
-    answer = run_command(SHAPER, plan_for(SHAPER, words, asked), invocation_of(words, asked))
+    answer = run_command(SHAPER, plan_for(SHAPER, words, asked), words, asked)
     return f"{answer.stdout}{answer.stderr}{answer.envelope}"
 
 

@@ -19,7 +19,7 @@ import orjson
 from shaping.cleaning import WITHHELD, protect
 from shaping.clients.hooks.results import HookedResult, read_hook_result
 from shaping.commands import make_response, new_capture, plan_for
-from shaping.commands.output import Finished, Invocation
+from shaping.commands.output import Finished
 from shaping.commands.process import ProcessExit
 from shaping.ledger import record_text
 from shaping.ledger.texts import keep_output
@@ -260,7 +260,7 @@ def _shaped(shaper: Shaper, plan: Plan, argv: tuple[str, ...], text: str) -> str
     """Shape a text as `shaping run` would have printed it."""
     stdout, stderr = new_capture(shaper, plan), new_capture(shaper, plan)
     stdout.take(text.encode())
-    response = make_response(shaper, plan, Finished(Invocation(argv), ProcessExit(0), stdout, stderr))
+    response = make_response(shaper, plan, Finished(argv, {}, ProcessExit(0), stdout, stderr))
     return response.stdout + response.stderr
 
 
