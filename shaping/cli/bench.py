@@ -18,7 +18,7 @@ import orjson
 import typer
 
 from shaping import Shaper
-from shaping.cli.output import CONFIG, Answer, columns, reading_progress, stopped
+from shaping.cli.output import CONFIG, Answer, columns, progress, stopped
 from shaping.cli.payloads import SUFFIXES, Payload, read_bytes, read_payloads
 from shaping.clients import find_client
 from shaping.paths import join
@@ -89,9 +89,9 @@ def _counting(*, failed: int) -> Iterator[None]:
 
 
 def _compare(payloads: Sequence[Payload], setup: Setup) -> Iterator[Comparison]:
-    with reading_progress() as progress:
+    with progress() as show:
         for done, payload in enumerate(payloads):
-            progress("measuring", done, len(payloads))
+            show("measuring", done, len(payloads))
             yield compare(payload, setup)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from shaping.cli.output import CONFIG, Answer, columns, quiet, reading_progress, stopped
+from shaping.cli.output import CONFIG, Answer, columns, progress, quiet, stopped
 from shaping.ledger import LedgerDatabase
 from shaping.page.data import own_choices, plain, readable
 from shaping.paths.spelling import did_you_mean, nearest
@@ -172,8 +172,8 @@ def _check_traffic(folder: Path, config: LoadedConfig) -> Answer:
 
     quiet()
     try:
-        with reading_progress() as progress:
-            found = traffic_check.check_traffic(folder, config, progress=progress)
+        with progress() as show:
+            found = traffic_check.check_traffic(folder, config, progress=show)
     except traffic.TrafficError as problem:
         raise stopped(str(problem), 1, code="FILE_NOT_FOUND") from None
     failures = [*found.contracts.failures.values()]

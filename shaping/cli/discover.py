@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from shaping.cli.ledger import MODEL, PRICES, price_of_model
-from shaping.cli.output import Answer, columns, quiet, reading_progress, stopped
+from shaping.cli.output import Answer, columns, progress, quiet, stopped
 from shaping.learning.statistics import TrafficStatistics
 from shaping.learning.suggest import EMPTY, suggest, with_suggestions
 from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, TrafficError, Transcript, Usage, pieces, read_piece
@@ -103,12 +103,12 @@ def _transcripts(home: Path, most: int) -> dict[str, list[Transcript]]:
             code="FILE_NOT_FOUND",
         )
     read: dict[str, list[Transcript]] = {}
-    with reading_progress() as progress:
+    with progress() as show:
         for client, files in found.items():
             newest = sorted(files, key=lambda path: path.stat().st_mtime)[-most:]
             for done, path in enumerate(newest, 1):
                 read.setdefault(client, []).extend(map(_clean, FORMATS[client][0](path)))
-                progress(client, done, len(newest))
+                show(client, done, len(newest))
     return {client: transcripts[-most:] for client, transcripts in read.items()}
 
 

@@ -190,17 +190,29 @@ def call(app: typer.Typer, words: Sequence[str]) -> int:
 
 
 @contextmanager
-def progress(label: str) -> Iterator[None]:
-    """Show a progress bar on a terminal once the work has taken a second."""
-    if _is_plain():
-        yield
+def progress(label: str = "") -> Iterator[Callable[[str, int, int], None]]:
+    """Show a progress bar on a terminal once the work has taken a second.
+
+    What it gives is called with a label, how much is done, and of how much; of work with a `label` it is not known.
+    """
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stderr.isatty():
+        yield lambda *_: None
         return
-    bar = _bar()
-    bar.add_task(label, total=None)
+    from rich.console import Console  # noqa: PLC0415 (rich takes 60 ms to import, and most commands end before it is needed)
+    from rich.progress import Progress  # noqa: PLC0415 (rich takes 60 ms to import, and most commands end before it is needed)
+
+    bar = Progress(console=Console(stderr=True), transient=True)
+    tasks = {label: bar.add_task(label, total=None)} if label else {}
+
+    def show(label: str, done: int, total: int) -> None:
+        if label not in tasks:
+            tasks[label] = bar.add_task(label, total=total)
+        bar.update(tasks[label], completed=done)
+
     shown = threading.Timer(_PROGRESS_AFTER, bar.start)
     shown.start()
     try:
-        yield
+        yield show
     finally:
         shown.cancel()
         shown.join()
@@ -210,34 +222,6 @@ def progress(label: str) -> Iterator[None]:
 def quiet() -> None:
     """Keep what is logged about single answers off the terminal, where a command shapes many to measure them."""
     logging.getLogger("shaping").setLevel(logging.CRITICAL)
-
-
-@contextmanager
-def reading_progress() -> Iterator[Callable[[str, int, int], None]]:
-    """Show a progress bar on a terminal: what is called with a label, how much is done, and of how much."""
-    if _is_plain():
-        yield lambda *_: None
-        return
-    with _bar() as bar:
-        tasks: dict[str, Any] = {}
-
-        def show(label: str, done: int, total: int) -> None:
-            if label not in tasks:
-                tasks[label] = bar.add_task(label, total=total)
-            bar.update(tasks[label], completed=done)
-
-        yield show
-
-
-def _is_plain() -> bool:
-    return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb" or not sys.stderr.isatty()
-
-
-def _bar() -> Any:
-    from rich.console import Console  # noqa: PLC0415 (rich takes 60 ms to import, and most commands end before it is needed)
-    from rich.progress import Progress  # noqa: PLC0415 (rich takes 60 ms to import, and most commands end before it is needed)
-
-    return Progress(console=Console(stderr=True), transient=True)
 
 
 def _elapsed() -> float:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shaping.cli.output import JSON, Answer, columns, quiet, reading_progress, stopped
+from shaping.cli.output import JSON, Answer, columns, progress, quiet, stopped
 from shaping.learning.drift import Baseline, baseline_path
 from shaping.learning.statistics import read_traffic
 from shaping.learning.suggest import EMPTY, ToolSuggestion, suggest as suggested, with_suggestions
@@ -47,8 +47,8 @@ def suggest(
     try:
         config = dict(read_text(text, str(output or "response_config.json")).data)
         load(config)
-        with reading_progress() as progress:
-            found = read_traffic(traffic, workers=workers, scheduler=scheduler, progress=progress)
+        with progress() as show:
+            found = read_traffic(traffic, workers=workers, scheduler=scheduler, progress=show)
     except TrafficError as problem:
         raise stopped(str(problem), 1, code="FILE_NOT_FOUND") from None
     chosen = suggested(found, config=config, target=share, workers=workers)
