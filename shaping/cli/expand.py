@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
@@ -15,6 +16,7 @@ import typer
 from shaping.cleaning import protect_or_withhold
 from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, Answer, stopped
 from shaping.cli.payloads import read_payloads
+from shaping.commands.ending import render_wire
 from shaping.commands.storage import streams_of
 from shaping.ledger import record_text
 from shaping.parsers import parse_to_ask
@@ -24,6 +26,9 @@ from shaping.settings.plan import Overrides
 from shaping.shaper import Shaper
 from shaping.store.expand import stream_parts
 from shaping.store.sql import Database
+
+if TYPE_CHECKING:
+    from shaping.envelope import Dialect
 
 REF = typer.Argument(metavar="REF", help="The ref that the answer gave.")
 PATH = typer.Argument(
@@ -64,12 +69,13 @@ def expand(
         _print_bytes(shaper, ref, "stdout" if stdout else "stderr")
         return
     place = cursor.removeprefix(f"{ref}:") if cursor else None
-    wanted = partial(_written, as_json=as_json)
+    dialect: Dialect = "invariant" if as_json else "none"
+    wanted = partial(page_text, ref=ref, dialect=dialect)
     asked = {"sql": sql, "search": search}
     shaped = shaper.expand(ref, path, place, max_tokens, surface="command", render_page=wanted, **asked)
     if as_json or (sql is None and search is None):
-        text = _written(shaped, as_json=as_json)
-        _print_page(shaped, text, ref, as_json=as_json)
+        text = wanted(shaped)
+        print_page(shaped, text, ref, dialect)
     else:
         text = shaped.text if shaped.data or search is not None else "no rows"
         _shown(text, shaped).print(as_json=False)
@@ -94,12 +100,24 @@ def _print_bytes(shaper: Shaper, ref: str, name: str) -> None:
         typer.echo(f"{counted(stream.size - stream.kept, 'byte')} after these were not kept", err=True)
 
 
-def _print_page(shaped: Shaped, text: str, ref: str, *, as_json: bool) -> None:
+def page_text(page: Shaped, ref: str, dialect: Dialect) -> str:
+    """Return the printed form of a page, whose cursor carries its ref; the budget of a page is for this text."""
+    envelope = page.envelope
+    if dialect == "none":
+        return envelope.data if isinstance(envelope.data, str) else orjson.dumps(envelope.data).decode()
+    if page.cursor:
+        meta = envelope.meta.model_copy(update={"cursor": f"{ref}:{page.cursor}"})
+        envelope = envelope.model_copy(update={"meta": meta})
+    return orjson.dumps(render_wire(envelope, replace(page.plan, dialect=dialect))).decode()
+
+
+def print_page(page: Shaped, text: str, ref: str, dialect: Dialect) -> None:
+    """Print a page, and on standard error what an envelope has in its meta: how to go on."""
     typer.echo(text, nl=not text.endswith("\n"))
-    if shaped.cursor and not as_json:
-        typer.echo(f"there is more: shaping expand {ref} --cursor {quote(shaped.cursor)}", err=True)
-    if shaped.call.path_with_ids and not as_json:
-        typer.echo(f"to see whose: shaping expand {ref} {quote(shaped.call.path_with_ids)}", err=True)
+    if page.cursor and dialect == "none":
+        typer.echo(f"there is more: shaping expand {ref} --cursor {quote(page.cursor)}", err=True)
+    if page.call.path_with_ids and dialect == "none":
+        typer.echo(f"to see whose: shaping expand {ref} {quote(page.call.path_with_ids)}", err=True)
 
 
 def _shown(text: str, shaped: Shaped) -> Answer:
@@ -108,14 +126,6 @@ def _shown(text: str, shaped: Shaped) -> Answer:
     notes = filter(None, (shaped.notice.strip(), *said))
     warnings = [warned.message for warned in shaped.warnings]
     return Answer(shaped.data, [text.removesuffix(shaped.notice)], notes, warnings)
-
-
-def _written(shaped: Shaped, *, as_json: bool) -> str:
-    """Return the printed form of a page; its budget is for this text."""
-    if as_json:
-        return orjson.dumps(shaped.envelope.render("invariant")).decode()
-    data = shaped.envelope.data
-    return data if isinstance(data, str) else orjson.dumps(data).decode()
 
 
 def query(

@@ -6,18 +6,15 @@ Where nobody looks at a terminal, `__main__.py` runs a plain `shaping run -- COM
 from __future__ import annotations
 
 import logging
-import sys
-from dataclasses import replace
+from functools import partial
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
-import orjson
 import typer
 
 from shaping.cli.app import PlainCommand
+from shaping.cli.expand import page_text, print_page
 from shaping.cli.output import CONFIG, MAX_TOKENS, PROFILE, option_problems, print_failure, progress, stopped
-from shaping.commands.ending import render_wire
 from shaping.commands.process import OURS
 from shaping.commands.program import run_program
 from shaping.commands.stream import stream_program
@@ -28,8 +25,7 @@ from shaping.settings.jsonc import ConfigError
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
-    from shaping.commands import CommandOptions
-    from shaping.response import Shaped
+    from shaping.commands.process import CommandOptions
 
 COMMAND = typer.Argument(help="The command, after --: shaping run -- git log", metavar="COMMAND...")
 TOOL = typer.Option(metavar="NAME", help="The tool whose rules apply; without it, the program and its subcommand.")
@@ -122,27 +118,11 @@ def run(
 
 def _next_page(config: Path | None, cursor: str, options: CommandOptions) -> int:
     ref, _, place = cursor.partition(":")
-    shaper = Shaper(config, expandable=True, watch=False)
     dialect: Dialect = options.get("dialect") or "none"
-
-    def wire_of(page: Shaped) -> str:
-        # A cursor on a command line carries its ref.
-        meta = page.envelope.meta
-        meta = meta.model_copy(update={"cursor": f"{ref}:{page.cursor}"}) if page.cursor else meta
-        envelope = page.envelope.model_copy(update={"meta": meta})
-        return orjson.dumps(render_wire(envelope, replace(page.plan, dialect=dialect))).decode() + "\n"
-
-    def text_of(page: Shaped) -> str:
-        data = page.envelope.data
-        return data if isinstance(data, str) else orjson.dumps(data, option=orjson.OPT_APPEND_NEWLINE).decode()
-
-    render_page = text_of if dialect == "none" else wire_of
-    page = shaper.expand(
-        ref, cursor=place, max_tokens=options.get("max_tokens"), surface="command", render_page=render_page
-    )
-    sys.stdout.write(render_page(page))
-    if render_page is text_of and page.cursor:
-        typer.echo(f"(there is more: shaping run --cursor {quote(f'{ref}:{page.cursor}')})", err=True)
+    wanted = partial(page_text, ref=ref, dialect=dialect)
+    shaper = Shaper(config, expandable=True, watch=False)
+    page = shaper.expand(ref, cursor=place, max_tokens=options.get("max_tokens"), surface="command", render_page=wanted)
+    print_page(page, wanted(page), ref, dialect)
     return 0
 
 
