@@ -11,11 +11,11 @@ from hypothesis import given, settings, strategies as st
 
 from shaping import Shaper, tokens
 from shaping.errors import ToolError
-from shaping.paths import compile_fields, parse
+from shaping.paths import compile_fields, parse, select
 from shaping.paths.grammar import Index, Name, Slice
 from shaping.settings.plan import Overrides
 from shaping.store.backends import MemoryStore, StoreError
-from shaping.store.expand import Expanded, Recalled, choose, cursor_at, expand, listed, recall
+from shaping.store.expand import Expanded, Recalled, cursor_at, expand, listed, recall
 from shaping.store.keeper import Keeper, make_ref
 from shaping.store.pages import Page, Position, page
 from shaping.tokens import counter
@@ -417,7 +417,7 @@ def test_an_answer_goes_out_with_a_warning_where_nothing_can_be_kept() -> None:
 @pytest.mark.parametrize("value", [[], {}, None, "", [1]])
 def test_a_key_with_a_comma_is_found_whatever_it_holds(value: Any) -> None:
     whole = {"c,d": value, "rows": [{"c,d": value}]}
-    assert (choose(whole, "c,d"), listed(whole, "c,d")) == (value, ["c,d"])
+    assert (select(whole, "c,d"), listed(whole, "c,d")) == (value, ["c,d"])
     assert listed(whole, "rows[0].c,d") == ["rows[0].c,d"]
 
 

@@ -42,7 +42,6 @@ _SMALL = bytes(range(256)).lower()
 _SIGNS = bytes(code for code in range(128) if not chr(code).isalnum())
 _LOOK_BASE64 = 1024  # characters by which binary data is known
 _URL_SAFE = str.maketrans("-_", "+/")
-_SEPARATORS = dict.fromkeys(map(ord, "_- "))
 _TOKEN = re.compile(r"[a-z0-9]+|(?<=[a-z])['\u2019](?=[a-z])|[^\W_]")
 _ASIDE = re.compile(r"</[a-zA-Z][^<>]{0,200}>|(?<=\w)\s*\([^()]*\)\s*$")  # closing tags, and units
 _INDEXES = re.compile(r"(?:/(?:\d+|-)?)+$")
@@ -51,6 +50,7 @@ _MOST_WORDS = 4  # of a key: a longer one is a sentence
 _HAS_DIGIT = re.compile(r"\d")
 _HOLDS_MORE = re.compile(r"[\d<\[]")  # a number, markup or a link
 _NO_NAME = re.compile(r"[^\w.-]")
+_ANY_WORDS = r"[\w-]{0,40}"  # what a star in a name stands for
 
 
 class PrivateNames:
@@ -187,27 +187,13 @@ def names_one(step: Name | Glob | Deep) -> TypeGuard[Name | Glob]:
     return isinstance(step, Name) or (isinstance(step, Glob) and bool(step.pattern.strip("*")))
 
 
-def _spelt(name: Name | Glob | None) -> str:
-    """Return the pattern of a name: headings and prose spell it with other separators than code."""
-    if name is None:
-        return r"[^\n]+"
-    if isinstance(name, Name):
-        return r"[_ -]?".join(map(re.escape, name.key.translate(_SEPARATORS) or name.key))
-    return r"[\w-]{0,40}".join(re.sub(r"\\?[_ -]", "[_ -]", re.escape(piece)) for piece in name.pattern.split("*"))
-
-
 @lru_cache(maxsize=16384)
 def _in_texts(step: Name | Glob) -> re.Pattern[str]:
-    if isinstance(step, Glob):
-        return spelt_pattern(plain_pattern(step))
-    return re.compile(re.escape(step.key), re.IGNORECASE)  # of signs alone
-
-
-def spelt_pattern(name: Name | Glob | None) -> re.Pattern[str]:
-    """Return the pattern by which a name is found in a text, as a word."""
-    if name is None:
-        return re.compile(r"\S")
-    return re.compile(rf"(?<![A-Za-z0-9]){_spelt(name)}(?![A-Za-z0-9])", re.IGNORECASE)
+    """Return the pattern of a name of signs alone, or of the words that fit a glob, however they are joined."""
+    if isinstance(step, Name):
+        return re.compile(re.escape(step.key), re.IGNORECASE)
+    pieces = (re.sub(r"\\?[_ -]", "[_ -]", re.escape(piece)) for piece in plain_pattern(step).pattern.split("*"))
+    return re.compile(rf"(?<![A-Za-z0-9]){_ANY_WORDS.join(pieces)}(?![A-Za-z0-9])", re.IGNORECASE)
 
 
 def base64_text(text: str) -> str:

@@ -19,7 +19,8 @@ def select(value: Json, path: str) -> Json:
     """Return the value at a path, or the list of all matches where the path can name several.
 
     A path names several by a wildcard, `[]`, a slice, or a member of a list's elements. The empty path is the value
-    itself. One place that is not there is a LookupError; no matches are an empty list.
+    itself, and a slice of a text is those characters. One place that is not there is a LookupError; no matches are an
+    empty list.
     """
     steps = parse(path).steps if path else ()
     here = value
@@ -28,6 +29,8 @@ def select(value: Json, path: str) -> Json:
             here = here[step.key]
         elif isinstance(step, Index) and isinstance(here, list) and -len(here) <= step.at < len(here):
             here = here[step.at]
+        elif isinstance(step, Slice) and isinstance(here, str) and at == len(steps) - 1:
+            return here[step.start : step.stop]
         elif isinstance(step, Index) or (isinstance(step, Name) and not isinstance(here, list)):
             raise LookupError(f"nothing at {Path(steps[: at + 1])}")
         else:

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from shaping.parsers.json import parse_python
 from shaping.paths.filter import GONE, FilterWalk, OmissionNode, Opener
 from shaping.paths.grammar import Deep, Glob, Path
 from shaping.paths.labels import LabelledValues, is_flat
-from shaping.paths.private import SHORTEST_BASE64, Rest, last_name, names_one, private_names, spelt_pattern
+from shaping.paths.private import SHORTEST_BASE64, PrivateNames, Rest, names_one, private_names
 from shaping.paths.rules import Private, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Names: TypeAlias = tuple[tuple[str, re.Pattern[str]], ...]  # of excluded fields, with their patterns
     Keys: TypeAlias = tuple[str | None, ...]  # the way to a place: a member's key, or None for the elements of a list
 
 WITHHELD = "[withheld: this text may hold the private field {!r} and cannot be read as data]"
@@ -31,11 +31,13 @@ _TAKEN_OUT = (None, "", PRIVATE_MARK)
 _DEEPEST = 200
 # Places of one text at which data is looked for: each attempt may read the rest of the text.
 _MOST_STARTS = 16
-_LARGEST_REPR = 2_000_000  # characters; the parser of Python literals is slow
+_LARGEST_QUOTED = 2_000_000  # characters; the parser of Python literals is slow
 _SHORTEST_QUOTED = 4  # characters: quotes, and room for a document
 _START = re.compile(r"[\[{(\"]")
 _LINE_START = re.compile(r"^[\[{(\"]", re.MULTILINE)
 _CELLS = re.compile(r"[|,;\t]| {2,}")
+_JSON_KEY = re.compile(r"[\"']([^\"'\n]{1,200}?)[\\\"']{1,3}\s*:")
+_LINE_KEY = re.compile(r"(?m)^[ \t-]*([^:=\n]{1,200}?)[ \t]*[:=]")
 _BLANK = re.compile(r"[\s\ufeff]*")
 # In compact JSON, a brace of a text: its own objects go on with a name or end, and URL templates with these signs.
 _BRACE_IN_TEXT = re.compile(rb'\{[^"}/?&]')
@@ -137,12 +139,11 @@ class StringFilter:
         return "{" in text and ('"' in text or "'" in text)  # a URL template has no quotes, and no members
 
     def _text(self, text: str, state: State, keys: Keys, *, top: bool) -> str:
-        private = private_names(state.exclude) if isinstance(state, Private) else None
-        names = () if private else _named(state.exclude)
-        if not (state.partial or (private.first_in(text) if private else _names_one(text, names))):
+        names, is_private = private_names(state.exclude), isinstance(state, Private)
+        if not (state.partial or names.first_in(text)):
             return text
         documents = list(_data_in(text))
-        if private and documents and _has_prose(text, documents):
+        if is_private and documents and _has_prose(text, documents):
             # A label may stand for all of a path but its last name.
             state = _bylast_name(state.exclude)
         # A header may be one document, and each row another.
@@ -156,15 +157,14 @@ class StringFilter:
             end = found.end
         prose.append(text[end:])
         new = "".join([*out, prose[-1]])
-        if private is None:  # only a text that would have been data is worth a word: prose may name any field
-            hit = next(filter(None, (_unread_field(piece, names, top=top) for piece in prose)), None)
-        else:
+        if is_private:
             # A field that is excluded at any depth and still stands there is spelt in a way that no parser undid.
-            hit = next(filter(None, map(private.first_in, prose)), None) or private_names(
-                _deep(state.exclude)
-            ).first_in(new)
-            if hit and not top and private.is_bare(text):
+            deep = private_names(_deep(state.exclude))
+            hit = next(filter(None, map(names.first_in, prose)), None) or deep.first_in(new)
+            if hit and not top and names.is_bare(text):
                 hit = None  # a bare name holds nothing
+        else:  # only a text that would have been data is worth a word: prose may name any field
+            hit = next(filter(None, (_unread_field(piece, names, top=top) for piece in prose)), None)
         if hit is None:
             return text if new == text else new
         self.notes.append(Unreadable(str(Path(self._place(keys).steps)), hit, self.withhold))
@@ -264,22 +264,15 @@ def _document(text: str, start: int) -> Found | None:
 def _literal(text: str, start: int) -> Found | None:
     """Read a Python literal that ends with its line, or with the text."""
     for end in {len(text.rstrip()), _line_end(text, start)}:
-        if "'" not in text[start:end] or end - start > _LARGEST_REPR:
-            continue
-        try:
-            value = ast.literal_eval(text[start:end].strip())
-            json.dumps(value)
-        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-            continue
-        if isinstance(value, dict | list | tuple):
-            return Found(start, end, json.loads(json.dumps(value)))
+        if (value := parse_python(text[start:end])) is not None:
+            return Found(start, end, value)
     return None
 
 
 def _quoted(text: str) -> Found | None:
     """Read a text that is all of it one Python string."""
     inner = text.strip()
-    if len(inner) < _SHORTEST_QUOTED or inner[0] != "'" or inner[-1] != "'" or len(inner) > _LARGEST_REPR:
+    if len(inner) < _SHORTEST_QUOTED or inner[0] != "'" or inner[-1] != "'" or len(inner) > _LARGEST_QUOTED:
         return None
     try:
         value = ast.literal_eval(inner)
@@ -321,35 +314,14 @@ def _deep(rests: frozenset[Rest]) -> frozenset[Rest]:
     return frozenset(rest for rest in rests if len(rest) == 2 and isinstance(rest[0], Deep))
 
 
-@lru_cache(maxsize=1024)
-def _named(rests: frozenset[Rest]) -> Names:
-    """Return for each excluded path the name to look for in a text."""
-    found = {}
-    for rest in rests:
-        name = last_name(rest)
-        label = str(name) if name else "*"
-        found[label] = spelt_pattern(name)
-    return tuple(sorted(found.items()))
-
-
-def _names_one(text: str, names: Names) -> bool:
-    return any(pattern.search(text) for _, pattern in names)
-
-
-def _unread_field(text: str, names: Names, *, top: bool) -> str | None:
+def _unread_field(text: str, names: PrivateNames, *, top: bool) -> str | None:
     """Return the first field that is a key in data that no parser could read: cut JSON, and at the top lines too."""
     first, second = [*text.strip().split("\n", 2), "", ""][:2]
     cells, below = _CELLS.split(first), _CELLS.split(second)
-    is_table = top and len(cells) == len(below) > 1
-    for label, pattern in names:
-        name = f"(?i:{pattern.pattern})"
-        if first[:1] in {"{", "["} and re.search(rf"{name}[\\\"']{{1,3}}\s*:", text):
-            return label
-        if top and second and re.search(rf"(?m)^[ \t-]*{name}[ \t]*[:=]", text):
-            return label
-        if is_table and any(re.fullmatch(rf"\W*{name}\W*", cell) for cell in cells):
-            return label
-    return None
+    keys = _JSON_KEY.findall(text) if first[:1] in {"{", "["} else []
+    keys += _LINE_KEY.findall(text) if top and second else []
+    keys += cells if top and len(cells) == len(below) > 1 else []
+    return next(filter(None, (names.first_in(key) for key in dict.fromkeys(keys) if names.is_label(key))), None)
 
 
 _NESTS = frozenset((dict, list))

@@ -166,7 +166,7 @@ def resume(secret: bytes, ref: str, cursor: object) -> tuple[str, Position]:
 def _chosen(value: Any, path: str) -> tuple[Any, str]:
     """Return what a path names, or the records with what several paths name, and where it stands."""
     paths = listed(value, path)
-    found = [_select(value, one) for one in paths]
+    found = [_selected(value, one) for one in paths]
     if len(paths) == 1:
         return found[0], path
     try:
@@ -175,9 +175,9 @@ def _chosen(value: Any, path: str) -> tuple[Any, str]:
         raise errors.ToolError("BAD_ARGUMENT", f"the paths cannot be read together: {problem}", hint=_PATHS) from None
 
 
-def _select(value: Any, path: str) -> Any:
+def _selected(value: Any, path: str) -> Any:
     try:
-        found = choose(value, path)
+        found = select(value, path)
     except PathError as problem:
         raise errors.ToolError("BAD_ARGUMENT", f"the path cannot be read: {problem}", hint=_PATHS) from None
     except LookupError:
@@ -203,28 +203,6 @@ def _under(prefix: str, path: str) -> str:
 _LINES: Final = re.compile(r"(?P<holder>.*)\[L(?P<first>\d*):L?(?P<last>\d*)\]", re.DOTALL)
 # A quote that nothing closes holds all the rest: looked for once, not from every quote on.
 _ONE: Final = re.compile(r'(?:"(?:[^"\\]|\\.?)*(?:"|$)|[^,"])+', re.DOTALL)
-
-
-def choose(value: Any, path: str) -> Any:
-    """Return what `select` returns; of a text, also a range of characters."""
-    steps = parse(path).steps if path else ()
-    if steps and isinstance(steps[-1], Slice):
-        holder = _at(value, steps[:-1])
-        if isinstance(holder, str | list):
-            return holder[steps[-1].start or 0 : steps[-1].stop]
-    return select(value, path)
-
-
-def _at(value: Any, steps: tuple[Step, ...]) -> Any:
-    """Follow names and indexes to one place; None where there is none, or where a step leads to several."""
-    for step in steps:
-        if isinstance(step, Name) and isinstance(value, dict):
-            value = value.get(step.key)
-        elif isinstance(step, Index) and isinstance(value, list) and -len(value) <= step.at < len(value):
-            value = value[step.at]
-        else:
-            return None
-    return value
 
 
 def _below_items(value: Any, path: str) -> str:
@@ -264,7 +242,7 @@ def listed(value: Any, path: str) -> list[str]:
 def _names_something(value: Any, path: str) -> bool:
     try:
         # What a path names may be an empty list.
-        return bool(choose(value, path) != []) or miss(value, path) is None
+        return bool(select(value, path) != []) or miss(value, path) is None
     except (ValueError, LookupError):
         return False
 
@@ -277,7 +255,7 @@ def choose_members(value: Any, paths: list[str]) -> tuple[Any, str]:
     chosen = max((at for at, step in enumerate(alike, 1) if isinstance(step, Index | Slice)), default=0)
     where = str(Path(tuple(alike[:chosen])))
     members = [str(Path(steps[chosen:])) for steps in trails]
-    return compile_fields(members).apply(choose(value, where)), where
+    return compile_fields(members).apply(select(value, where)), where
 
 
 def path_with_ids(value: Any, path: str) -> str | None:
@@ -328,7 +306,7 @@ def price(path: str, raw: Any, counting: TokenCounter) -> int | None:
     if path == "**":  # nulls and empties from all over, listed together
         return None
     try:
-        found = choose(raw, path)
+        found = select(raw, path)
     except (PathError, LookupError, TypeError, ValueError):
         return None
     return price_of(found, len(found), counting) if isinstance(found, list) else price_of([found], 1, counting)

@@ -5,8 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from shaping.paths import select
-from shaping.store.expand import choose, price
+from shaping.store.expand import price
 from shaping.tokens import counter, exact
 
 RAW: dict[str, Any] = {
@@ -38,26 +37,3 @@ def test_a_long_text_is_priced_by_its_beginning() -> None:
 @pytest.mark.parametrize("path", ["**", "nowhere.at.all", "items[", "items[5000]"])
 def test_what_no_path_leads_to_has_no_price(path: str) -> None:
     assert price(path, RAW, COUNTING) is None
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "",
-        "items",
-        "items[2:5]",
-        "items[998:]",
-        "items[:1]",
-        "items[3].tags[1:]",
-        "items.tags[0:2]",
-        "items[].tags[1:3]",
-        "map.a[1:]",
-    ],
-)
-def test_choosing_is_selecting(path: str) -> None:
-    assert choose(RAW, path) == select(RAW, path)
-
-
-def test_a_slice_of_what_is_no_list_is_what_selecting_makes_of_it() -> None:
-    assert choose(RAW, "map[0:2]") == select(RAW, "map[0:2]")
-    assert choose([[1, 2, 3], [4]], "[0:1]") == [[1, 2, 3]]
