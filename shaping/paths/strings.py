@@ -37,7 +37,7 @@ _START = re.compile(r"[\[{(\"]")
 _LINE_START = re.compile(r"^[\[{(\"]", re.MULTILINE)
 _CELLS = re.compile(r"[|,;\t]| {2,}")
 _JSON_KEY = re.compile(r"[\"']([^\"'\n]{1,200}?)[\\\"']{1,3}\s*:")
-_LINE_KEY = re.compile(r"(?m)^[ \t-]*([^:=\n]{1,200}?)[ \t]*[:=]")
+_LINE_KEY = re.compile(r"(?m)^[ \t-]*(\w[\w .-]{0,60}?)[ \t]*[:=]")
 _BLANK = re.compile(r"[\s\ufeff]*")
 # In compact JSON, a brace of a text: its own objects go on with a name or end, and URL templates with these signs.
 _BRACE_IN_TEXT = re.compile(rb'\{[^"}/?&]')
