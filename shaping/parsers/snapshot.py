@@ -23,6 +23,7 @@ _LINE = re.compile(
 )
 _REF = re.compile(r" (\[(?:ref|uid|id)=[^\]]*\])")
 _POINTER = " [cursor=pointer]"
+_UNHEARD = " [aria-hidden]"  # of words that are no part of the name of what they stand in
 _CHROME = re.compile(r"^ *uid=\S+ ", re.MULTILINE)
 # Words by themselves, with a role or, since version 1, without.
 _CHROME_WORDS = re.compile(r'(?P<start> *uid=\S+ (?:(?:StaticText|InlineTextBox) )?)"(?P<words>[^"\n]*)"')
@@ -42,6 +43,8 @@ _ACTED_ON = _set(
     "link button textbox searchbox checkbox radio combobox listbox option slider spinbutton switch tab menuitem"
     " menuitemcheckbox menuitemradio treeitem gridcell iframe"
 )
+_CELLS = _set("cell gridcell columnheader rowheader")
+_NAMES = re.compile(r"\w+")
 _CLOSING = (",", ".", ";", ":", ")", "]", "?", "!", "\u2019", "»")
 _DEEPEST = 300  # spaces before a line; no page a person reads is nested deeper
 _ENOUGH = 8  # nodes with an id from which a text is a tree and not a list that mentions one
@@ -122,6 +125,8 @@ def _read(tree: str, *, keep_ids: bool) -> list[_SnapshotNode]:
         while around[-1][0] >= indent:
             around.pop()
         _, siblings, by_id = around[-1]
+        # That a link or a button can be pointed at goes without saying.
+        marks = marks.replace(_POINTER if role in _ACTED_ON else _UNHEARD, "")  # noqa: PLW2901 (the line's without it)
         node = _SnapshotNode(role or "text", name, marks, _unquoted(text) if text else words, [])
         if role in _WRAPPERS and _is_nothing(node, by_id=by_id):
             siblings += [_SnapshotNode("text", "", "", node.text, [])] if text else []
@@ -144,6 +149,10 @@ def _emit(node: _SnapshotNode | str, depth: int, lines: list[str], *, keep_ids: 
     if isinstance(node, str):
         lines.append(f"{pad}- {node}")
         return
+    cells = _row_of(node, keep_ids=keep_ids) if node.role == "row" else None
+    if cells:
+        lines.append(f"{pad}- row{_marks(node, keep_ids=keep_ids)}: {cells}")
+        return
     head = f"{pad}- {node.role}"
     if node.name:
         head += f' "{node.name}"'
@@ -152,11 +161,33 @@ def _emit(node: _SnapshotNode | str, depth: int, lines: list[str], *, keep_ids: 
     if node.text:
         runs.insert(0, node.text)
     if len(runs) == 1 and isinstance(runs[0], str):
-        lines.append(f"{head}: {runs[0]}")
+        # What stands in a list is an item of it.
+        lines.append(f"{pad}- {runs[0]}" if head.endswith("- listitem") else f"{head}: {runs[0]}")
         return
     lines.append(f"{head}:" if runs else head)
     for run in runs:
         _emit(run, depth + 1, lines, keep_ids=keep_ids)
+
+
+def _row_of(row: _SnapshotNode, *, keep_ids: bool) -> str | None:
+    """Return the cells of a row in one line, or None where one of them needs more, or the row has a name of its own."""
+    cells = []
+    for cell in row.children:
+        inside: list[str] = [f"- {cell.text}"] if cell.text else []
+        for run in _runs(cell.children, keep_ids=keep_ids):
+            _emit(run, 0, inside, keep_ids=keep_ids)
+        words = " ".join(line[2:] for line in inside) or cell.name
+        if cell.role not in _CELLS or "|" in words or any(line[0] == " " for line in inside):
+            return None
+        if not _is_said(cell.name, words):
+            return None
+        cells.append(words + _marks(cell, keep_ids=keep_ids))
+    line = " | ".join(cells)
+    return line if _is_said(row.name, line) else None
+
+
+def _is_said(name: str, words: str) -> bool:
+    return set(_NAMES.findall(name)) <= set(_NAMES.findall(words))
 
 
 def _runs(nodes: list[_SnapshotNode], *, keep_ids: bool) -> list[_SnapshotNode | str]:
@@ -202,7 +233,7 @@ def _link(node: _SnapshotNode) -> str | None:
     shown = _inner(node.text, inside, keep_ids=False)
     if shown is None or any(child.role in _ACTED_ON for child in inside):
         return None
-    said = shown if node.name in ("", shown) else node.name if shown in node.name else f"{node.name}: {shown}"
+    said = shown if node.name in shown else node.name if shown in node.name else f"{node.name}: {shown}"
     return f"[{said}]({address}){_ids(node)}" if address else f"[{said}]{_ids(node)}"
 
 

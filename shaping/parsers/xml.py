@@ -64,17 +64,21 @@ class _Reader:
         members |= {"comment": "\n".join(comments)} if comments else {}
         runs = [tag for tag, _ in groupby(child.tag for child in element if not _is_comment(child))]
         names: dict[Any, None] = dict.fromkeys(runs)
-        if len(runs) > len(names) + (len(names) >= _MEMBERS):
-            raise ValueError("a name comes back after others: the order of the elements says something")
+        # A name that comes back after others: the order of the elements says something.
+        in_order = len(runs) > len(names) + (len(names) >= _MEMBERS)
         own = len(element.attrib) + bool(comments)
-        if ProcessingInstruction in names or len(set(map(_name, names)) | members.keys()) < len(names) + own:
+        taken = ("elements",) if in_order else names
+        if ProcessingInstruction in names or len({*map(_name, taken), *members}) < len(taken) + own:
             raise ValueError("a name stands for two things")
-        by_name: dict[Any, list[Any]] = {tag: [] for tag in names}
-        for child in element:
-            if not _is_comment(child):
-                by_name[child.tag].append(self.value(child, depth + 1))
-        for tag, values in by_name.items():
-            members[_name(tag)] = values if (element.tag, tag) in self._repeated else values[0]
+        children = [(child.tag, self.value(child, depth + 1)) for child in element if not _is_comment(child)]
+        by_name: dict[Any, list[Any]] = {}
+        for tag, value in children:
+            by_name.setdefault(tag, []).append(value)
+        if in_order:
+            members["elements"] = [{_name(tag): value} for tag, value in children]
+        else:
+            for tag, values in by_name.items():
+                members[_name(tag)] = values if (element.tag, tag) in self._repeated else values[0]
         if not members:
             return self._scalar(element, "", words) if words else None
         if words and "text" in members:

@@ -42,7 +42,7 @@ FOLDED = """### Page
 - generic [active]:
  - navigation "main":
   - list:
-   - listitem: [next](next.html)[ref=e5] |
+   - [next](next.html)[ref=e5] |
    - listitem:
     - button "Go: now" [ref=e7]
  - paragraph: See [RFC 7159](https://x.dev/rfc)[ref=e11], and `json.dump()`.
@@ -80,8 +80,32 @@ def test_links_around_other_elements_are_blocks() -> None:
         '          - button "Buy" [ref=e12]\n          - heading "H" [ref=e20]',
     )
     folded = reduce_text(tree, ("boilerplate",))[0]
-    assert "- link [ref=e11] [cursor=pointer]:\n" in folded
+    assert "- link [ref=e11]:\n" in folded
     assert '- button "Buy" [ref=e12]' in folded
+
+
+def test_a_number_that_is_no_part_of_the_name_of_a_link_stands_in_its_words() -> None:
+    tree = TREE.replace("          - strong [ref=e12]: RFC 7159", "          - strong [aria-hidden] [ref=e12]: 3.1.")
+    assert "3.1." in reduce_text(tree, ("boilerplate",))[0]
+    assert "[aria-hidden]" not in reduce_text(tree, ("boilerplate",))[0]
+
+
+def test_the_cells_of_a_row_stand_in_one_line() -> None:
+    row = """      - row "Ann {n} open Edit" [ref=e{n}1]:
+        - cell "Ann" [ref=e{n}2]
+        - cell "{n}" [ref=e{n}3]:
+          - link "{n}" [ref=e{n}4] [cursor=pointer]:
+            - /url: /orders/{n}
+        - cell "open" [ref=e{n}5]
+        - cell "Edit" [ref=e{n}6]:
+          - button "Edit" [ref=e{n}7] [cursor=pointer]
+"""
+    rows = "".join(row.replace("{n}", str(n)) for n in range(4))
+    labelled = '      - row "Totals" [ref=e90]:\n        - cell "4" [ref=e91]\n'
+    table = f"- table [ref=e1]:\n    - rowgroup [ref=e2]:\n{rows}{labelled}"
+    folded = reduce_text(table, ("boilerplate",))[0]
+    assert '  - row: Ann | [2](/orders/2)[ref=e24] | open | button "Edit" [ref=e27]\n' in folded
+    assert '  - row "Totals":\n   - cell "4"' in folded
 
 
 def test_names_that_are_not_json_stay_as_they_are() -> None:
