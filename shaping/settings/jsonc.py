@@ -188,7 +188,7 @@ def insert(text: str, node: JsonNode, member: str) -> str:
     # A key that stands twice has the place of its first in `members`, and the node of its last.
     inside = sorted((*node.members.values(), *node.elements), key=lambda one: one.start)
     outer = _margin(text, node.start)
-    margin = _margin(text, inside[0].start) if inside else ""
+    margin = _margin(text, inside[0].start) if inside else outer
     if margin == outer:  # all of it stands on one line
         margin += "\t" if "\t" in outer else "  "
     start, close = inside[-1].end if inside else node.start + 1, node.end - 1

@@ -58,3 +58,9 @@ def test_a_member_is_inserted_behind_the_last_one_where_a_key_stands_twice() -> 
     assert insert(text, read(text), '"c": 4') == '{\n  "a": 1,\n  "b": 2,\n  "a": 3, // last\n  "c": 4\n}\n'
     text = '{"b": {"a": 1}, "c": 2, "b": {"a": 3}}'
     assert read(insert(text, read(text), '"d": 4')).value == {"b": {"a": 3}, "c": 2, "d": 4}
+
+
+def test_what_is_inserted_into_an_empty_object_is_indented_below_it() -> None:
+    text = '{\n  "a": {}\n}\n'
+    node = read(text).members["a"]
+    assert insert(text, node, '"b": {\n  "c": 1\n}') == '{\n  "a": {\n    "b": {\n      "c": 1\n    }\n  }\n}\n'
