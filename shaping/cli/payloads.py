@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import gzip
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeGuard
 
 import typer
 
 from shaping.cli.output import stopped
 from shaping.clients import find_client, texts_in
+from shaping.mcp.parts import read_result
 from shaping.parsers import EXACT, parse
 from shaping.parsers.json import write_json
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".txt", ".json.gz", ".jsonl.gz", ".ndjson.gz", ".txt.gz")
 LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+
+_MEMBERS: Final = frozenset({"content", "structuredContent", "isError", "_meta"})
+_BLOCKS: Final = frozenset({"text", "image", "audio", "resource", "resource_link"})
 
 
 @dataclass(frozen=True)
@@ -36,8 +40,7 @@ class Payload:
     @property
     def is_mcp(self) -> bool:
         """Whether this is a whole MCP result."""
-        content = self.value.get("content") if isinstance(self.value, dict) else None
-        return isinstance(content, list) and all(isinstance(block, dict) and "type" in block for block in content)
+        return is_mcp_result(self.value)
 
     def as_sent(self, client: str | None = None) -> str:
         """Return what this client shows its model of the answer as it was sent."""
@@ -46,17 +49,28 @@ class Payload:
     @property
     def data(self) -> Any:
         """The data without the channels that carry it."""
-        if not self.is_mcp:
-            return self.value
-        if self.value.get("structuredContent") is not None:
-            return self.value["structuredContent"]
-        blocks = [loaded(text) for text in texts_in(self.value)]
-        return blocks[0] if len(blocks) == 1 else blocks
+        return data_of(self.value) if self.is_mcp else self.value
 
     @property
     def compact(self) -> str:
         """The data as JSON without white space, or the text that it is."""
         return self.data if isinstance(self.data, str) else write_json(self.data).decode()
+
+
+def is_mcp_result(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Return whether a document is a whole MCP result, and not one that only has content too."""
+    if not isinstance(value, dict) or not value.keys() <= _MEMBERS or not isinstance(value.get("content"), list):
+        return False
+    return all(isinstance(block, dict) and block.get("type") in _BLOCKS for block in value["content"])
+
+
+def data_of(result: Mapping[str, Any]) -> Any:
+    """Return the data of an MCP result, whichever channels carry it; that of several blocks is a list."""
+    if result.get("structuredContent") is None:
+        found = [loaded(text) for text in texts_in(result)]
+    else:
+        found = [part.value for part in read_result(result).parts]
+    return found[0] if len(found) == 1 else found
 
 
 def read_bytes(file: str) -> bytes:

@@ -13,7 +13,7 @@ import typer
 from shaping import Shaped, Shaper, using
 from shaping.cleaning import unmatched
 from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, PROFILE, Answer, stopped
-from shaping.cli.payloads import Payload, read_bytes
+from shaping.cli.payloads import data_of, is_mcp_result, read_bytes
 from shaping.commands.output import is_text
 from shaping.parsers import EXACT, parse
 from shaping.parsers.json import read_json
@@ -28,13 +28,14 @@ _LOGGED = frozenset({"BAD_CONFIG", "BAD_REQUEST", "PRIVATE_PATH"})
 
 FILE = typer.Argument(
     metavar="FILE",
-    help="A file of JSON or JSON lines; - or nothing for standard input. Any other text is shaped as text.",
+    help="A file of JSON or JSON lines; - or nothing for standard input. Any other text is shaped as text, and of an"
+    " MCP result the data that it carries.",
     show_default=False,
 )
 TOOL = typer.Option(metavar="NAME", help="The tool whose rules apply.")
 FIELDS = typer.Option(metavar="PATHS", help="Comma-separated paths: keep only these.")
 AS_VALUE = typer.Option("--value", help="Print the shaped JSON instead of the text a model reads.")
-AS_MCP = typer.Option("--mcp", help="The file holds a whole MCP result (content, structuredContent); print it shaped.")
+AS_MCP = typer.Option("--mcp", help="Print the whole MCP result that the file holds, shaped, and not its data alone.")
 CLIENT = typer.Option(metavar="NAME", help="With --mcp: the client the result is for, by its clientInfo.name.")
 QUIET = typer.Option("--quiet", "-q", help="Do not print the token counts and what was left out to standard error.")
 
@@ -70,9 +71,10 @@ def shape(
         if not mcp:
             whole = max_tokens is None
             data = _data(raw) if shaper.plan(tool).enabled else raw.decode(errors="replace").removesuffix("\n")
+            data = data_of(data) if is_mcp_result(data) else data
             return _shaped(shaper, data, tool, kept, value=value, quiet=quiet, as_json=as_json, whole=whole)
-        result = shaper.shape_result(_mcp_result(raw, file), tool=tool, client=client)
-        data = Payload("", raw.decode(errors="replace")).data
+        given = _mcp_result(raw, file)
+        result, data = shaper.shape_result(given, tool=tool, client=client), data_of(given)
         notes = _told(_unmatched(data, kept, shaper.plan(tool, surface="mcp")))
     return Answer(result, [orjson.dumps(result, option=orjson.OPT_INDENT_2).decode()], notes)
 

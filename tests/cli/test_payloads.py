@@ -29,6 +29,12 @@ def test_of_an_mcp_result_a_client_shows_the_channels_that_it_reads() -> None:
     assert shown == ['{ "a": 1 }', '{ "a": 1 }', '{"a":1}', '{ "a": 1 }\n{"a":1}']
 
 
+def test_json_that_a_tool_gave_as_a_string_is_the_data() -> None:
+    text = '{"issues": [{"key": "A-1"}]}'
+    payload = mcp(content=[{"type": "text", "text": text}], structuredContent={"result": text})
+    assert payload.data == {"issues": [{"key": "A-1"}]}
+
+
 def test_several_blocks_are_a_list_and_pictures_no_text() -> None:
     blocks = [
         {"type": "text", "text": "[1, 2]"},
@@ -39,7 +45,17 @@ def test_several_blocks_are_a_list_and_pictures_no_text() -> None:
     assert (payload.data, payload.as_sent()) == ([[1, 2], "words"], "[1, 2]\nwords")
 
 
-@pytest.mark.parametrize("value", [{"content": "a page"}, {"content": [{"body": 1}]}, [1], "text"])
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"content": "a page"},
+        {"content": [{"body": 1}]},
+        {"content": [{"type": "paragraph"}]},
+        {"content": [{"type": "text", "text": "hi"}], "role": "user"},
+        [1],
+        "text",
+    ],
+)
 def test_a_document_that_only_looks_like_a_result_is_none(value: object) -> None:
     assert not Payload("a.json", json.dumps(value)).is_mcp
 

@@ -173,6 +173,13 @@ def test_text_with_something_like_json_in_it_stays_text(stdin: str) -> None:
     assert json.loads(shaping("--value", stdin=stdin).stdout) == {"data": stdin}
 
 
+@pytest.mark.parametrize("structured", [RAW, {"result": json.dumps(RAW)}, None])
+def test_of_an_mcp_result_the_data_is_shaped(structured: object) -> None:
+    result = {"content": [{"type": "text", "text": json.dumps(RAW)}], "structuredContent": structured}
+    done = shaping(stdin=json.dumps(result))
+    assert (done.exit_code, done.stdout) == (0, shaping(stdin=json.dumps(RAW)).stdout)
+
+
 def test_an_mcp_result_stays_one() -> None:
     result = {"content": [{"type": "text", "text": json.dumps(RAW, indent=2)}]}
     done = shaping("--mcp", stdin=json.dumps(result))
