@@ -101,7 +101,9 @@ def _object_or_list(value: Any) -> Any:
 
 
 # Values that rows of a database have, as Python prints them.
-_CONSTRUCTED: Final = re.compile(r"\b(?:UUID|Decimal|PosixPath|datetime|date|time|timedelta)\(")
+_CONSTRUCTED: Final = re.compile(
+    r"\b(?:UUID|ObjectId|Decimal|PosixPath|datetime|date|time|timedelta|Timestamp|(?:float|int)(?:32|64))\("
+)
 
 
 class _Constructed(ast.NodeTransformer):
@@ -109,7 +111,9 @@ class _Constructed(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.Constant:
         value = _constructed(node)
-        return ast.Constant(value.isoformat() if isinstance(value, date | time) else str(value))
+        if isinstance(value, date | time):
+            value = value.isoformat()
+        return ast.Constant(value if type(value) in {int, float} else str(value))
 
 
 def _constructed(node: ast.expr) -> Any:
@@ -128,9 +132,16 @@ def _zone(key: str) -> tzinfo:
     return ZoneInfo(key)
 
 
+def _timestamp(said: str, **_: Any) -> str:
+    return said  # with its offset; the name of a zone only says it again
+
+
 _CONSTRUCTORS: Final[Mapping[str, Callable[..., Any]]] = {
-    "UUID": str, "Decimal": str, "PosixPath": str, "datetime": datetime, "date": date, "time": time,
-    "timedelta": timedelta, "timezone": timezone, "ZoneInfo": _zone,
+    "UUID": str, "ObjectId": str, "Decimal": str, "PosixPath": str, "datetime": datetime, "date": date, "time": time,
+    "timedelta": timedelta, "timezone": timezone, "ZoneInfo": _zone, "Timestamp": _timestamp,
+    # A time without an offset is local time.
+    "tzlocal": lambda: None, "tzutc": lambda: UTC,
+    "float64": float, "float32": float, "int64": int, "int32": int,
 }  # fmt: skip
 _LARGEST_LITERAL = 500_000  # characters; the parser of Python literals is slow and deep
 

@@ -73,6 +73,24 @@ def test_rows_of_a_database_are_read_with_their_dates_numbers_and_identifiers() 
     ]
 
 
+def test_values_of_dateutil_pandas_numpy_and_mongo_are_read_as_what_they_say() -> None:
+    text = (
+        "[{'_id': ObjectId('65a1f0c2'), 'made': datetime.datetime(2026, 4, 16, 13, 5, tzinfo=tzutc()),"
+        " 'seen': datetime.datetime(2026, 4, 16, 13, 5, tzinfo=tzlocal()), 'mean': np.float64(1.5),"
+        " 'day': Timestamp('2026-04-16 00:00:00+0200', tz='x'), 'rows': np.int64(3)}]"
+    )
+    assert parse_python(text) == [
+        {
+            "_id": "65a1f0c2",
+            "made": "2026-04-16T13:05:00+00:00",
+            "mean": 1.5,
+            "seen": "2026-04-16T13:05:00",
+            "day": "2026-04-16 00:00:00+0200",
+            "rows": 3,
+        }
+    ]
+
+
 @pytest.mark.parametrize(
     "value",
     [
