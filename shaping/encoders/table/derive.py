@@ -124,6 +124,7 @@ _SHORT = 4  # characters from which one column found in another is no coincidenc
 _TEXTS = frozenset({str, int})
 _SOURCES = _TEXTS | {Missing}
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:", re.ASCII)
+_ADDRESS = frozenset("/:@")  # of which links, paths and mail addresses have one
 _OPERATORS = "/?&#+;.,!|@"  # with which a placeholder of a URI template (RFC 6570) begins, and none of ours
 _ODD_LITERAL = re.compile(r"[\x00-\x1f\x7f]|\{(?![" + re.escape(_OPERATORS) + "])")
 _LINK = re.compile(r"https?://")
@@ -185,9 +186,9 @@ def _varied(column: list[Any]) -> list[str | None] | None:
 
 
 def _may_be_derived(column: list[Any]) -> bool:
-    """Return whether a column is not the same throughout, and its first value a link or the like, but not a time."""
+    """Return whether a column is not the same throughout, and its first value an address, but not a time."""
     first = column[0] if column[0] is not MISSING else next((value for value in column if value is not MISSING), None)
-    if type(first) is not str or ("/" not in first and ":" not in first) or _TIME.match(first):
+    if type(first) is not str or _ADDRESS.isdisjoint(first) or _TIME.match(first):
         return False
     return first != column[-1] or column.count(first) < len(column)
 
@@ -225,7 +226,7 @@ def _template(target: list[str | None], source: list[str | None], begin: str, en
 def _written(parts: list[str], path: str, size: int) -> str | None:
     """Return a template with a source of this size, unless it could be misread or says little, as links do not."""
     literal = "".join(parts)
-    if (len(literal) < _LITERAL and size < _LONG_SOURCE) or ("/" not in literal and ":" not in literal):
+    if (len(literal) < _LITERAL and size < _LONG_SOURCE) or _ADDRESS.isdisjoint(literal):
         return None
     if ("{" in literal or not literal.isprintable()) and any(map(_ODD_LITERAL.search, parts)):
         return None
