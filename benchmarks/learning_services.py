@@ -41,7 +41,7 @@ POSTGRES: Final = ("postgres-mcp", "mcp<2")
 POSTGRES_PARSER: Final = "pglast==7.20"
 SESSIONS: Final = 6
 # Sends what a Node program asks of any other host to the stand-in.
-_REDIRECT: Final = """\
+REDIRECT: Final = """\
 const http = require("http"), https = require("https"), port = Number(process.env.STAND_IN_PORT);
 https.request = (first, second, third) => {
   const url = typeof first === "string" ? new URL(first) : first, more = typeof second === "object" ? second : {};
@@ -85,7 +85,7 @@ def record(run: int, folder: Path) -> Path:
         shutil.rmtree(place, ignore_errors=True)
     (work / "site").mkdir(parents=True)
     _write_site(data, work / "site")
-    with serve(data) as api, _site(work / "site") as site, _postgres(data, work) as database:
+    with serve(data) as api, _site(work / "site") as site, postgres(data, work) as database:
         threading.Thread(target=api.serve_forever, daemon=True).start()
         listed = work / "servers.json"
         listed.write_text(json.dumps(servers(work, api.server_port, database)))
@@ -100,7 +100,7 @@ def servers(work: Path, port: int, database: str) -> dict[str, Any]:
     """Return the servers of a run, as a client lists them."""
     api = f"http://127.0.0.1:{port}"
     redirect, kubeconfig = work / "redirect.cjs", work / "kubeconfig"
-    redirect.write_text(_REDIRECT)
+    redirect.write_text(REDIRECT)
     context = {"name": "stand-in", "context": {"cluster": "stand-in", "user": "nobody"}}
     kubeconfig.write_text(
         json.dumps({
@@ -171,7 +171,7 @@ def _site(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
-def _postgres(data: StandIn, work: Path) -> Iterator[str]:
+def postgres(data: StandIn, work: Path) -> Iterator[str]:
     """Start a Postgres of its own on a socket, with the tables of a shop."""
     programs = max(Path("/usr/lib/postgresql").glob("*/bin"))
     place = Path(tempfile.mkdtemp(prefix="shaping-postgres-"))
