@@ -164,7 +164,7 @@ class LineChoice:
         """Choose lines in the order of what they are worth until the room is full."""
         chosen: set[int] = set()
         mark, costs, left = self._mark, self._costs, room - self._mark
-        for at in chain(self._worth_most, _from_both_ends(range(len(self._lines)))):
+        for at in chain(self._worth_most(), _from_both_ends(range(len(self._lines)))):
             if at in chosen:
                 continue
             if at not in costs:
@@ -198,17 +198,18 @@ class LineChoice:
         text = _begun(self._lines[at], length)
         return replace(cut, text=text, tokens=self._price(text))
 
-    @cached_property
-    def _worth_most(self) -> list[int]:
-        """The lines that are shown before the others, the most telling first."""
-        last, matter = len(self._lines) - 1, list(_from_both_ends(self._matter))
-        around = (at + way * step for step in range(1, _AROUND + 1) for at in matter for way in (1, -1))
+    def _worth_most(self) -> Iterator[int]:
+        """Yield the lines that are shown before the others, the most telling first; of a long text there is no end."""
+        last = len(self._lines) - 1
         # Where there is room for little, what went wrong says more than how it began and ended.
-        found = [*self._matter[:1], 0, last, *matter, *(at for at in around if 0 <= at <= last)]
+        yield from (*self._matter[:1], 0, last)
+        yield from _from_both_ends(self._matter)
+        for step in range(1, _AROUND + 1):
+            for at in _from_both_ends(self._matter):
+                yield from (near for near in (at + step, at - step) if 0 <= near <= last)
         # The frames nearest to an exception say most: Python writes them last.
         for trace in find_traces(self._lines, self._matter):
-            found += reversed(trace.lines) if trace.exceptions[-1] == trace.lines[-1] else trace.lines
-        return found
+            yield from reversed(trace.lines) if trace.exceptions[-1] == trace.lines[-1] else trace.lines
 
     def _told(self, chosen: set[int], length: int = _LONGEST) -> CutText:
         shown, after, lines, numbers = [], 0, self._lines, self._numbers

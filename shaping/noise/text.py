@@ -50,14 +50,15 @@ def _frames(lines: list[str]) -> Iterator[tuple[bool, list[str]]]:
     """Return the lines frame by frame, each with whether it is a library's; a Python frame has its code below it."""
     at = 0
     while at < len(lines):
-        found = _PYTHON.fullmatch(lines[at])
+        line = lines[at]
+        found = _PYTHON.fullmatch(line) if 'File "' in line else None
         if found is None:
-            yield len(lines[at]) <= _LONGEST_FRAME and bool(_AT.fullmatch(lines[at])), [lines[at]]
+            yield "at " in line and len(line) <= _LONGEST_FRAME and bool(_AT.fullmatch(line)), [line]
             at += 1
             continue
         end = at + 1
-        indent = len(lines[at]) - len(lines[at].lstrip())
-        while end < len(lines) and len(lines[end]) - len(lines[end].lstrip()) > indent and end < at + 4:
+        deeper = found.start(1) - len('File "') + 1  # blanks
+        while end < min(len(lines), at + 4) and len(lines[end]) >= deeper and lines[end][:deeper].isspace():
             end += 1
         yield bool(_LIBRARY.search(found[1])), lines[at:end]
         at = end
@@ -207,14 +208,14 @@ def _as_levels(text: str) -> str | None:
     )
 
 
-# A label with a colon is one without its asterisks.
-_LABEL = re.compile(r"^([ \t]*(?:[-*+] |\d+\. )?)\*\*([^*\n]{1,60}?)(?::\*\*|\*\*:)(?=\s)", re.MULTILINE)
+# A label with a colon is one without its asterisks. By the line break before it it is found ten times as fast.
+_LABEL = re.compile(r"(\n[ \t]*(?:[-*+] |\d+\. )?)\*\*([^*\n]{1,60}?)(?::\*\*|\*\*:)(?=\s)")
 _LABELS = 8
 
 
 def _without_bold_labels(text: str) -> str:
     """Return a text with `Name: value` in place of `**Name**: value`, where there are several."""
-    return _LABEL.sub(r"\1\2:", text) if text.count("**") >= 2 * _LABELS else text
+    return _LABEL.sub(r"\1\2:", f"\n{text}")[1:] if text.count("**") >= 2 * _LABELS else text
 
 
 _NOT_KNOWN = " = (known after apply)"

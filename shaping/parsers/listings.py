@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -126,8 +127,10 @@ _RULE = re.compile(r"^[ \t]*([-=*_])\1{2,}[ \t]*$", re.MULTILINE)
 # A rule below a heading of its own, or between documents of YAML.
 _NO_END = re.compile(r"(?:\A|\n\n)[^:\n]+\n[-=]{3,}\n|^\w+:$", re.MULTILINE)
 _PARAGRAPH = re.compile(r"\n\n(?=\S)")
-# What a record begins with, or what stands before it.
-_BEGINNINGS = (_SECTION, re.compile(r"^\d{1,3}[.)] ", re.MULTILINE), _RULE, _PARAGRAPH)
+# What a record begins with, or what stands before it. The first three begin a line: looked for with the line break
+# before them, they are found ten times as fast.
+_RULED = re.compile(r"\n[ \t]*([-=*_])\1{2,}[ \t]*$", re.MULTILINE)
+_BEGINNINGS = (re.compile(r"\n#{2,4} "), re.compile(r"\n\d{1,3}[.)] "), _RULED, _PARAGRAPH)
 _LINK = re.compile(r"\[([^]]+)\]\(([^\s)]+)\)")
 _BOLD = re.compile(r"\*\*([^*]+)\*\*")
 _FACT = re.compile(
@@ -135,6 +138,7 @@ _FACT = re.compile(
     r"((?:[^\x00-\x7f]{1,3} )?[^\W\d_][\w /().%&'-]{0,39}+):) +(\S.*)$",
     re.MULTILINE,
 )
+_COLON = re.compile(r":(?:\*\*)? ")  # the first colon of a fact
 _RECORDS, _FACTS = 3, 2
 _COMMON = 0.8  # of the records have a name that all are meant to have
 
@@ -159,7 +163,7 @@ def _find_records(text: str) -> tuple[list[dict[str, Any]], int, int]:
         return nothing
     if text.startswith("1. row\n"):  # which `parse_pairs` reads
         return nothing
-    facts = [(fact.start(), _name(fact)) for fact in _FACT.finditer(text)]
+    facts = [(fact.start(), _name(fact)) for fact in _find_facts(text)]
     names = {name for name, count in Counter(name for _, name in facts).items() if count >= _RECORDS}
     if len(names) < _FACTS:
         return nothing
@@ -168,18 +172,30 @@ def _find_records(text: str) -> tuple[list[dict[str, Any]], int, int]:
     return nothing if run is nothing or CODE.search(text) or looks_like_yaml(text) else run
 
 
+def _find_facts(text: str) -> Iterator[re.Match[str]]:
+    """Yield the facts of a text, of which most have few lines with such a colon."""
+    end = 0
+    while end >= 0 and (colon := _COLON.search(text, end)):
+        if fact := _FACT.match(text, text.rfind("\n", 0, colon.start()) + 1):
+            yield fact
+        end = text.find("\n", colon.end())
+
+
 def _first_run(
     text: str, beginning: re.Pattern[str], names: set[str], places: list[int]
 ) -> tuple[list[dict[str, Any]], int, int] | None:
     """Return the first run of records that begin so; facts with one of these names stand at these places."""
-    starts = [found.end() if beginning is _PARAGRAPH else found.start() for found in beginning.finditer(text)]
-    if len(starts) < _RECORDS - 1 or (beginning is _RULE and _NO_END.search(text)):
+    if beginning is _PARAGRAPH:
+        starts = [found.end() for found in beginning.finditer(text)]
+    else:
+        starts = [found.start() for found in beginning.finditer(f"\n{text}")]  # where in the text its line begins
+    if len(starts) < _RECORDS - 1 or (beginning is _RULED and _NO_END.search(text)):
         return None
     run: list[tuple[int, int]] = []
     rows: list[dict[str, Any]] = []
     for span in pairwise(sorted({0, *starts, len(text)})):
         facts = bisect_left(places, span[1]) - bisect_left(places, span[0])
-        row = _record(text[slice(*span)], names, apart=beginning is _RULE) if facts >= _FACTS else None
+        row = _record(text[slice(*span)], names, apart=beginning is _RULED) if facts >= _FACTS else None
         if row is not None:
             if beginning is _PARAGRAPH and "heading" not in row:
                 return None  # that is for `parse_pairs`

@@ -96,12 +96,12 @@ def _python_trace(lines: Sequence[str], at: int) -> Trace | None:
 
 def _stack_trace(lines: Sequence[str], at: int) -> Trace | None:
     """Find the frames of Java, JavaScript and C#, which stand below their exception."""
-    below = lines[at + 1 : at + 3]
     # A log's line can report the error before the line of the exception.
-    frame = next((near for near, line in enumerate(below) if line[:1].isspace() and _FRAME.match(line)), None)
-    if frame is None:
+    for named in range(at, min(at + 2, len(lines) - 1)):
+        if lines[named + 1][:1].isspace() and _FRAME.match(lines[named + 1]):
+            break
+    else:
         return None
-    named = at + frame
     end = named + 1
     while end < len(lines) and (_FRAME.match(lines[end]) or _CAUSE.match(lines[end])):
         end += 1
