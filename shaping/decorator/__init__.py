@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Sequence
-from typing import Any, Literal, ParamSpec, get_args, overload
+from typing import Any, Literal, ParamSpec, TypedDict, Unpack, get_args, overload
 
 import orjson
 
@@ -31,24 +31,26 @@ from shaping.values import json_digest
 
 P = ParamSpec("P")
 Form = Literal["envelope", "text", "content_and_artifact"]
-_OPTIONS = frozenset({"tool", "profile", "config", "shaper", "if_none_match", "state_changing", "form", "codes"})
 _PAIR = 2  # a content and its artifact
+
+
+class ShapeOptions(TypedDict, total=False):
+    """The options of `@shape`."""
+
+    tool: str | None
+    profile: str | None
+    config: Any
+    shaper: Shaper | None
+    if_none_match: str | None
+    state_changing: bool
+    form: Form
+    codes: Sequence[str]
 
 
 @overload
 def shape(function: Callable[P, Any], /) -> Callable[P, Any]: ...
 @overload
-def shape(
-    *,
-    tool: str | None = None,
-    profile: str | None = None,
-    config: Any = None,
-    shaper: Shaper | None = None,
-    if_none_match: str | None = None,
-    state_changing: bool = False,
-    form: Form = "envelope",
-    codes: Sequence[str] = (),
-) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
+def shape(**options: Unpack[ShapeOptions]) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
 def shape(function: Any = None, /, **options: Any) -> Any:
     """Shape what a function returns: a list comes back as `{"data": [...]}`, the wire form of `dialect: "lean"`.
 
@@ -63,9 +65,10 @@ def shape(function: Any = None, /, **options: Any) -> Any:
     `form="content_and_artifact"`, LangChain's name for it, it returns a pair of which the first is that text. `codes`
     are the error codes that the function may fail with: its docstring, which frameworks show to models, lists them.
     """
-    if unknown := sorted(options.keys() - _OPTIONS):
-        known, given = ", ".join(sorted(_OPTIONS)), ", ".join(unknown)
-        raise TypeError(f"shape() knows {known}; not {given}. Budgets and fields are in the config or a `using` block")
+    known = ShapeOptions.__annotations__
+    if unknown := sorted(options.keys() - known):
+        listed, given = ", ".join(sorted(known)), ", ".join(unknown)
+        raise TypeError(f"shape() knows {listed}; not {given}. Budgets and fields are in the config or a `using` block")
     if function is None:
         return lambda given: _decorate(given, DecoratedTool(given, **options), options)
     return _decorate(function, DecoratedTool(function))
@@ -74,42 +77,30 @@ def shape(function: Any = None, /, **options: Any) -> Any:
 class DecoratedTool:
     """A decorated function's name, its shaper and what its signature shows."""
 
-    def __init__(
-        self,
-        function: Any,
-        *,
-        tool: str | None = None,
-        profile: str | None = None,
-        config: Any = None,
-        shaper: Shaper | None = None,
-        if_none_match: str | None = None,
-        state_changing: bool = False,
-        form: Form = "envelope",
-        codes: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, function: Any, **options: Unpack[ShapeOptions]) -> None:
         inner = getattr(function, "__func__", function)
         if not callable(inner):
             raise TypeError(f"@shape stands above a function, not {type(inner).__name__}; a name is tool=...")
-        if if_none_match is not None and if_none_match not in inspect.signature(inner).parameters:
-            raise TypeError(f"if_none_match names an argument; {_name_of(inner)} has no {if_none_match!r}")
         self.function = inner
-        self.name: str = tool or _name_of(inner)
-        self.profile = profile
-        self.if_none_match = if_none_match
-        self.state_changing = state_changing
-        if form not in get_args(Form):
+        self.name: str = options.get("tool") or _name_of(inner)
+        self.profile = options.get("profile")
+        self.if_none_match = options.get("if_none_match")
+        if self.if_none_match is not None and self.if_none_match not in inspect.signature(inner).parameters:
+            raise TypeError(f"if_none_match names an argument; {_name_of(inner)} has no {self.if_none_match!r}")
+        self.state_changing = options.get("state_changing", False)
+        self.form: Form = options.get("form", "envelope")
+        if self.form not in get_args(Form):
             raise TypeError(
-                f"form is {form!r}; expected 'envelope' (plain data), 'text' (what a model reads) or "
+                f"form is {self.form!r}; expected 'envelope' (plain data), 'text' (what a model reads) or "
                 "'content_and_artifact' (that text and, as it is, what a program gets besides)"
             )
-        self.form = form
-        self.codes = tuple(codes)
+        self.codes = tuple(options.get("codes", ()))
         self.yields = inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner)
         self.pinned: Overrides | None = None  # the dialect that a framework advertises since it registered the tool
         self.under_mcp_sdk = False  # whether the SDK has registered the tool
         self.advertises = False  # whether a framework has derived a schema from the annotation
-        self._config = config
-        self._shaper = shaper
+        self._config = options.get("config")
+        self._shaper = options.get("shaper")
 
     @property
     def shaper(self) -> Shaper:
