@@ -11,7 +11,7 @@ import orjson
 from pydantic.alias_generators import to_snake
 
 from shaping.envelope import Envelope, dialects
-from shaping.envelope.dialects.members import lenient_error
+from shaping.envelope.dialects.members import lenient_error, mapping
 from shaping.envelope.model import COMMON, SOURCES
 from shaping.errors import EXIT_TABLES, ErrorDetail, ExitCode, ExitTable, ToolError, registry
 
@@ -119,8 +119,8 @@ def _read(wire: Mapping[str, Any], form: Form) -> WireReading:
 
 def _mcp(wire: Mapping[str, Any]) -> WireReading:
     """Read an MCP result, whose payload may itself be an envelope."""
-    outer = _mapping(wire.get("_meta"))
-    meta = {**outer, **_mapping(outer.get("shaping"))}
+    outer = mapping(wire.get("_meta"))
+    meta = {**outer, **mapping(outer.get("shaping"))}
     payload = wire.get("structuredContent")
     if payload is None:
         payload = _text_of(wire.get("content"))
@@ -154,10 +154,6 @@ def _sentences(warnings: Any) -> tuple[str, ...]:
 
 def _items(value: Any) -> Iterable[Any]:
     return value if isinstance(value, (list, tuple)) else ()
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

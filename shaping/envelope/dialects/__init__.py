@@ -1,4 +1,4 @@
-"""The wire forms, one file each with the functions render, read and parse, and how a form is recognised."""
+"""The wire forms, one file each with the functions render, read and check, and how a form is recognised."""
 
 from __future__ import annotations
 
@@ -11,28 +11,21 @@ from shaping.envelope.model import Envelope, EnvelopeError, is_envelope, unknown
 from shaping.response import Dialect
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
+_OBJECTS: Mapping[str, Any] = {"lean": lean, "flat": flat, "sourced": sourced, "invariant": invariant}
 
 
 class WireForm(NamedTuple):
-    """How one wire form is written, read as far as it goes, and read with every check."""
+    """How one wire form is written, read as far as it goes, and checked for what it has to have."""
 
     render: Callable[[Envelope[Any], Collection[str], bool], Any]
     read: Callable[[Any], members.WireParts]
-    parse: Callable[[Any], Envelope[Any]]
+    check: Callable[[Any], None]
 
 
-# `none` is the data alone, for surfaces that carry the rest in their own way.
-_NONE = WireForm(
-    lambda envelope, _include, _debug: envelope.data,
-    members.WireParts,
-    lambda wire: members.build(members.WireParts(wire), {"source": "local"}),
-)
 FORMS: Mapping[str, WireForm] = {
-    "lean": WireForm(lean.render, lean.read, lean.parse),
-    "flat": WireForm(flat.render, flat.read, flat.parse),
-    "sourced": WireForm(sourced.render, sourced.read, sourced.parse),
-    "invariant": WireForm(invariant.render, invariant.read, invariant.parse),
-    "none": _NONE,
+    **{name: WireForm(form.render, form.read, form.check) for name, form in _OBJECTS.items()},
+    # The data alone, for surfaces that carry the rest in their own way.
+    "none": WireForm(lambda envelope, _include, _debug: envelope.data, members.WireParts, lambda _wire: None),
 }
 
 
@@ -54,12 +47,13 @@ def parse(wire: Any, dialect: Dialect | None = None) -> Envelope[Any]:
     """Read an envelope from its wire form; without a dialect, the one it is written in is recognised."""
     if isinstance(wire, Envelope):
         return wire
-    form = FORMS.get(dialect or recognise(wire))
-    if form is None:
+    dialect = dialect or recognise(wire)
+    if dialect not in FORMS:
         raise unknown_dialect(dialect)
-    if form is not _NONE and not isinstance(wire, Mapping):
+    if dialect in _OBJECTS and not isinstance(wire, Mapping):
         raise EnvelopeError(f"an envelope in the dialect {dialect!r} is an object, not {type(wire).__name__}")
-    return form.parse(wire)
+    FORMS[dialect].check(wire)
+    return members.build(FORMS[dialect].read(wire))
 
 
 def read_wire(value: Any, *, paths: Iterable[str] = ()) -> Envelope[Any] | None:
@@ -74,7 +68,7 @@ def read_wire(value: Any, *, paths: Iterable[str] = ()) -> Envelope[Any] | None:
     if form == "none" or (form == "lean" and any(_starts_in(path, value) for path in paths)):
         return None
     try:
-        return invariant.parse(value, strict=False) if form == "invariant" else parse(value, form)
+        return members.build(FORMS[form].read(value))
     except EnvelopeError:
         return None
 

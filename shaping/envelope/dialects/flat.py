@@ -36,23 +36,21 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
 
 def read(wire: Mapping[str, Any]) -> members.WireParts:
     """Read a wire form; the members at the root are an error's or the data's."""
-    ok, meta = wire.get("ok"), wire.get("_meta")
-    meta = meta if isinstance(meta, Mapping) else {}
+    ok, meta = wire.get("ok"), members.mapping(wire.get("_meta"))
     found = {**members.read_common(meta), "extensions": members.rest(meta, RESERVED)}
     if meta.get("elapsed_ms") is not None:
         found["duration_ms"] = meta["elapsed_ms"]
     failed = ok is False or (isinstance(wire.get("code"), str) and isinstance(wire.get("error"), str))
-    error = members.read_error(wire, TAKEN) if failed else None
-    if error and error.get("hint") == "":  # always present in this form, so an empty one means none
-        del error["hint"]
-    return members.WireParts(_read_payload(wire, failed), error, meta.get("warnings"), found, ok)
+    # A hint is always present in this form, so an empty one means none.
+    error = {name: v for name, v in wire.items() if name not in TAKEN and (name, v) != ("hint", "")} if failed else None
+    source = {"source": "local", "operation_id": meta.get("tool_id") or ""}
+    return members.WireParts(_read_payload(wire, failed), error, meta.get("warnings"), found, source, ok)
 
 
-def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
-    """Read an envelope; without `ok` or `_meta` it is not one."""
+def check(wire: Mapping[str, Any]) -> None:
+    """Refuse what has no `ok` or no `_meta`."""
     if not isinstance(wire.get("_meta"), Mapping) or not isinstance(wire.get("ok"), bool):
         raise EnvelopeError("ok or _meta is missing; expected a boolean and an object")
-    return members.build(read(wire), {"source": "local", "operation_id": wire["_meta"].get("tool_id") or ""})
 
 
 def _payload(data: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from math import ceil
 from typing import Any
 
@@ -39,25 +38,15 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
 
 def read(wire: Mapping[str, Any]) -> members.WireParts:
     """Read a wire form."""
-    meta, error = wire.get("meta"), wire.get("error")
-    meta = meta if isinstance(meta, Mapping) else {}
+    meta, error, ok = members.mapping(wire.get("meta")), wire.get("error"), wire.get("ok")
     found = {**members.read_common(meta), "extensions": members.rest(meta, RESERVED)}
-    error = members.read_error(error) if isinstance(error, Mapping) else error
-    data, ok = _read_data(wire.get("data"), meta), wire.get("ok")
-    return members.WireParts(data, error, wire.get("warnings"), found, ok, "error" in wire)
+    source = {"source": "command", "exit_code": _exit_code(error, ok)}
+    data = _read_data(wire.get("data"), meta)
+    return members.WireParts(data, error, wire.get("warnings"), found, source, ok, "error" in wire)
 
 
-def parse(wire: Mapping[str, Any], *, strict: bool = True) -> Envelope[Any]:
-    """Read an envelope; the error decides the outcome, and neither data nor error is malformed."""
-    if strict:
-        _check(wire)
-    parts = read(wire)
-    if parts.error is None and parts.ok is False:
-        parts = replace(parts, error={"code": "INTERNAL_ERROR", "message": "The response says that it failed."})
-    return members.build(parts, {"source": "command", "exit_code": _exit_code(parts.error)})
-
-
-def _check(wire: Mapping[str, Any]) -> None:
+def check(wire: Mapping[str, Any]) -> None:
+    """Refuse what has neither data nor error, or lacks a member: the error decides the outcome."""
     meta = wire.get("meta")
     if not isinstance(meta, Mapping):
         raise EnvelopeError("meta is missing; expected an object")
@@ -89,13 +78,12 @@ def _write_error(error: ErrorDetail) -> dict[str, Any]:
     return members.write_error(error, _ERROR, code=COMMANDS.get(error.code, error.code), **wait)
 
 
-def _exit_code(error: Any) -> int:
+def _exit_code(error: Any, ok: Any) -> int:
     """Infer a command's exit code from the code and the redirect of its error."""
-    if error is None:
-        return 0
-    if not isinstance(error, Mapping) or not isinstance(error.get("code"), str):
-        return 1
-    return exit_code_for(ErrorDetail.model_construct(**{"code": "", "message": "", **error}))
+    read = members.read_error(error)
+    if not isinstance(read, Mapping) or not isinstance(read.get("code"), str):
+        return int(error is not None or ok is False)
+    return exit_code_for(ErrorDetail.model_construct(**{"code": "", "message": "", **read}))
 
 
 def _write_meta(envelope: Envelope[Any], bare: bool, include: Collection[str], debug: bool) -> dict[str, Any]:

@@ -19,8 +19,6 @@ _NAMES = frozenset({*_HEAD, "error", "upgrade_hints", "warnings", *_MORE, "exten
 
 def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool = False) -> dict[str, Any]:
     """Write an envelope; a member that is left out is absent, and null only under debug."""
-    if not debug and envelope.error is None and _nothing_to_add(envelope, include):
-        return {"data": envelope.data}
     out = members.common_members(envelope, include, debug, _HEAD)
     if envelope.error is not None or debug:
         out["error"] = None if envelope.error is None else _write_error(envelope.error, include, debug)
@@ -36,17 +34,15 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
 
 def read(wire: Mapping[str, Any]) -> members.WireParts:
     """Read a wire form; a member that is absent or null is not set."""
-    error = wire.get("error")
     meta = {**members.read_common(wire), "extensions": wire.get("extensions") or {}}
-    error = members.read_error(error) if isinstance(error, Mapping) else error
-    return members.WireParts(wire.get("data"), error, wire.get("warnings"), meta)
+    source = {"source": "local", "operation_id": wire.get("tool_id") or ""}
+    return members.WireParts(wire.get("data"), wire.get("error"), wire.get("warnings"), meta, source)
 
 
-def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
-    """Read an envelope that has data or an error."""
+def check(wire: Mapping[str, Any]) -> None:
+    """Refuse what has neither data nor an error."""
     if wire.get("error") is None and "data" not in wire:
         raise EnvelopeError("neither data nor error is there; expected one of them")
-    return members.build(read(wire), {"source": "local", "operation_id": wire.get("tool_id") or ""})
 
 
 def looks_like(wire: Mapping[str, Any]) -> bool:
@@ -55,24 +51,6 @@ def looks_like(wire: Mapping[str, Any]) -> bool:
         return False
     error = wire.get("error")
     return (isinstance(error, Mapping) and "error_code" in error) or (error is None and "data" in wire)
-
-
-def _nothing_to_add(envelope: Envelope[Any], include: Collection[str]) -> bool:
-    """Whether no member would be shown; spelt out because every plain success comes by here."""
-    meta = envelope.meta.__dict__
-    if (
-        meta["truncated"]
-        or meta["upgrade_hints"]
-        or meta["not_modified"]
-        or meta["request_id"] is not None
-        or meta["cursor"] is not None
-        or meta["ref"] is not None
-        or meta["omissions"].__class__ is str
-    ):
-        return False
-    if not include:
-        return not members.shown_warnings(envelope, include, debug=False)
-    return not envelope.warnings and not meta["extensions"] and not any(members.is_set(meta.get(n)) for n in include)
 
 
 def _where_set(envelope: Envelope[Any], include: Collection[str], debug: bool) -> dict[str, Any]:

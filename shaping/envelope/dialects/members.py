@@ -43,11 +43,11 @@ def write_error(error: ErrorDetail, spelling: Mapping[str, str], /, **own: Any) 
     return {**(error.extensions or {}), **{name: values[name] for name in order if name in values}}
 
 
-def read_error(wire: Any, reserved: Collection[str] = ()) -> dict[str, Any]:
+def read_error(wire: Any) -> Any:
     """Read an error's members in any contract's spelling; unknown ones are extensions, null means not given."""
     if not isinstance(wire, Mapping):
-        raise EnvelopeError(f"error is {type(wire).__name__}; expected an object")
-    given = {name: value for name, value in wire.items() if value is not None and name not in reserved}
+        return wire
+    given = {name: value for name, value in wire.items() if value is not None}
     error = {_SPELLINGS[name]: value for name, value in given.items() if name in _SPELLINGS}
     extensions = {str(name): value for name, value in given.items() if name not in _SPELLINGS}
     if isinstance(given.get("extensions"), Mapping):
@@ -189,6 +189,11 @@ def read_common(wire: Mapping[str, Any]) -> dict[str, Any]:
     return {name: wire[name] for name in ORDER if wire.get(name) is not None}
 
 
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return an object as it is, and an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
+
+
 def rest(wire: Mapping[str, Any], reserved: Collection[str]) -> dict[str, Any]:
     """Take what is not a member of the dialect as extensions."""
     return {name: value for name, value in wire.items() if name not in reserved}
@@ -196,25 +201,29 @@ def rest(wire: Mapping[str, Any], reserved: Collection[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class WireParts:
-    """The parts of a wire form, under our names and not yet checked."""
+    """The parts of a wire form, not yet checked."""
 
     data: Any
-    error: Any = None  # a dict of an error's members, or any other value in its place
+    error: Any = None
     warnings: Any = None
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = field(default_factory=dict)  # the common members, under our names
+    source: Mapping[str, Any] = field(default_factory=lambda: {"source": "local"})  # and those of the source
     ok: Any = None
     has_error: bool = True  # whether there is an error member at all, be it null
 
 
-def build(parts: WireParts, source: Mapping[str, Any]) -> Envelope[Any]:
-    """Make an envelope of what was read and of its source's own members, checking all of it."""
-    if parts.error is not None and not isinstance(parts.error, Mapping):
-        raise EnvelopeError(f"error is {type(parts.error).__name__}; expected an object")
+def build(parts: WireParts) -> Envelope[Any]:
+    """Make an envelope of what was read, checking all of it."""
+    given = read_error(parts.error)
+    if given is None and parts.ok is False:
+        given = {"code": "INTERNAL_ERROR", "message": "The response says that it failed."}
+    if given is not None and not isinstance(given, Mapping):
+        raise EnvelopeError(f"error is {type(given).__name__}; expected an object")
     meta = {name: value for name, value in parts.meta.items() if name in COMMON and value is not None}
     try:
-        error = None if parts.error is None else ErrorDetail(**parts.error)
+        error = None if given is None else ErrorDetail(**given)
         found = {"data": parts.data, "error": error, "warnings": read_warnings(parts.warnings)}
-        return Envelope.model_validate({**found, "meta": {**source, **meta}})
+        return Envelope.model_validate({**found, "meta": {**parts.source, **meta}})
     except ValidationError as problem:
         raise EnvelopeError(f"not an envelope: {_issues(problem)}") from None
 

@@ -40,29 +40,24 @@ def render(envelope: Envelope[Any], include: Collection[str] = (), debug: bool =
 
 def read(wire: Mapping[str, Any]) -> members.WireParts:
     """Read a wire form by its source; a failed outcome without an error gets one."""
-    meta = wire.get("meta")
-    meta = meta if isinstance(meta, Mapping) else {}
-    own = OWN.get(str(meta.get("source")), {})
-    extensions = members.rest(meta, RESERVED.get(str(meta.get("source")), _COMMON))
-    if isinstance(meta.get("extensions"), Mapping):
-        extensions |= meta["extensions"]
+    meta = members.mapping(wire.get("meta"))
+    source = str(meta.get("source"))
+    own = _read_own(meta, OWN.get(source, {}))
+    extensions = {**members.rest(meta, RESERVED.get(source, _COMMON)), **members.mapping(meta.get("extensions"))}
     # By either spelling: JSON of the model itself is in snake_case.
     common = {name: meta.get(theirs, meta.get(name)) for name, theirs in _WIRE.items()}
     found = {**members.read_common(common), "extensions": extensions}
     error = meta.get("error", wire.get("error"))
-    error = members.read_error(error) if isinstance(error, Mapping) else error
-    if error is None:
-        error = _implied(_read_own(meta, own))
-    return members.WireParts(wire.get("data"), error, meta.get("warnings", wire.get("warnings")), found, error is None)
+    error = _implied(own) if error is None else error
+    warnings = meta.get("warnings", wire.get("warnings"))
+    return members.WireParts(wire.get("data"), error, warnings, found, {"source": source, **own}, error is None)
 
 
-def parse(wire: Mapping[str, Any]) -> Envelope[Any]:
-    """Read an envelope that names its source."""
-    meta = wire.get("meta")
-    source = meta.get("source") if isinstance(meta, Mapping) else None
-    if not isinstance(meta, Mapping) or not isinstance(source, str) or source not in SOURCES:
+def check(wire: Mapping[str, Any]) -> None:
+    """Refuse what does not name its source."""
+    source = members.mapping(wire.get("meta")).get("source")
+    if not isinstance(source, str) or source not in SOURCES:
         raise EnvelopeError(f"meta.source is missing; expected one of {', '.join(sorted(SOURCES))}")
-    return members.build(read(wire), {"source": source, **_read_own(meta, OWN[source])})
 
 
 def _write_own(envelope: Envelope[Any], debug: bool) -> dict[str, Any]:
