@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Sequence
+from contextlib import aclosing, closing
 from typing import Any, Literal, ParamSpec, TypedDict, Unpack, get_args, overload
 
 import orjson
@@ -147,13 +148,11 @@ class DecoratedCall(CallNotes):
         tool: DecoratedTool,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        thrown: Exception | None = None,
         pieces: Pieces | None = None,
     ) -> None:
         super().__init__()
         self.tool = tool
         self.pieces = pieces  # what a generator has yielded before
-        self.thrown = thrown  # what the caller threw into a generator, and gets back where that does not catch it
         self.args = args
         self.etag = None if tool.if_none_match is None else tool.etag_in(tool.if_none_match, args, kwargs)
         self.nested = isinstance(self.around, DecoratedCall)  # only the outermost answers the framework
@@ -165,7 +164,7 @@ class DecoratedCall(CallNotes):
         """Stop collecting notes; an exception of the tool becomes a coded error."""
         super().__exit__(kind, error, trace)
         self.error = error if isinstance(error, Exception) else None
-        return self.error is not None and self.error is not self.thrown
+        return self.error is not None
 
     def set_result(self, result: Any) -> None:
         """Set what the function returned; an iterator is read here, so that its exception is this tool's error."""
@@ -327,23 +326,17 @@ def _coroutine(function: Callable[..., Awaitable[Any]], tool: DecoratedTool) -> 
 def _generator(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..., Generator[Any, Any, Any]]:
     def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         items: Any = function(*args, **kwargs)
-        resume, thrown, pieces = functools.partial(next, items), None, Pieces()
-        try:
+        sent, pieces = None, Pieces()
+        with closing(items):
             while True:
-                with DecoratedCall(tool, args, kwargs, thrown, pieces) as decorated_call:
+                with DecoratedCall(tool, args, kwargs, pieces) as decorated_call:
                     try:
-                        decorated_call.set_result(resume())
+                        decorated_call.set_result(items.send(sent))
                     except StopIteration as end:
                         return end.value
-                answer = decorated_call.answer()
-                try:
-                    resume = functools.partial(items.send, (yield answer))
-                except Exception as error:  # noqa: BLE001 (what a caller throws in is the function's to catch)
-                    resume, thrown = functools.partial(items.throw, error), error
+                sent = yield decorated_call.answer()
                 if decorated_call.error is not None:
                     return None
-        finally:
-            items.close()
 
     return call
 
@@ -351,22 +344,16 @@ def _generator(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..
 def _async_generator(function: Callable[..., Any], tool: DecoratedTool) -> Callable[..., AsyncGenerator[Any, Any]]:
     async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         items: Any = function(*args, **kwargs)
-        resume, thrown, pieces = functools.partial(anext, items), None, Pieces()
-        try:
+        sent, pieces = None, Pieces()
+        async with aclosing(items):
             while True:
-                with DecoratedCall(tool, args, kwargs, thrown, pieces) as decorated_call:
+                with DecoratedCall(tool, args, kwargs, pieces) as decorated_call:
                     try:
-                        decorated_call.set_result(await resume())
+                        decorated_call.set_result(await items.asend(sent))
                     except StopAsyncIteration:
                         return
-                answer = decorated_call.answer()
-                try:
-                    resume = functools.partial(items.asend, (yield answer))
-                except Exception as error:  # noqa: BLE001 (what a caller throws in is the function's to catch)
-                    resume, thrown = functools.partial(items.athrow, error), error
+                sent = yield decorated_call.answer()
                 if decorated_call.error is not None:
                     return
-        finally:
-            await items.aclose()
 
     return call
