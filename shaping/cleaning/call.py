@@ -10,9 +10,10 @@ import orjson
 from shaping import envelope as envelopes
 from shaping.budget.fit import Budget, fit_value
 from shaping.cleaning import protect
-from shaping.errors.texts import change_texts, plain_texts
+from shaping.errors.texts import change_texts
 from shaping.response import TOOL_WARNING, CallContext, Warned, counted
 from shaping.tokens import counter
+from shaping.values import to_plain
 
 if TYPE_CHECKING:
     from shaping.envelope import Envelope
@@ -101,7 +102,7 @@ def _clean_warning(warned: Warned, plan: Plan) -> Warned:
 
 def _clean_meta(meta: M, plan: Plan) -> M:
     """Clean each member of an envelope's meta that can hold a text; one that is no longer valid is left out."""
-    dumped = plain_texts(meta.model_dump(mode="python", exclude_unset=True))
+    dumped = to_plain(meta.model_dump(mode="python", exclude_unset=True))
     said: dict[str, Any] = {
         name: value for name, value in dumped.items() if isinstance(value, str | dict | list) and name != "source"
     }

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shaping.errors.codes import EXIT_TABLES, CodeDefinition, ExitTable, codes_by, registry
-from shaping.errors.texts import plain_texts, redact_error
+from shaping.errors.texts import redact_error
+from shaping.values import to_plain
 
 Phase: TypeAlias = Literal["validation", "execution", "cleanup"]
 
@@ -100,7 +101,7 @@ def make_error(code: str, message: str, **fields: Unpack[ErrorFields]) -> ErrorD
         given |= _by_definition(given, known, state_changing=state_changing)
     if not given.setdefault("retryable", False):
         given.pop("retry_after", None)
-    given |= {name: plain_texts(kind(given[name])) for name, kind in _PLAIN if name in given}
+    given |= {name: to_plain(kind(given[name])) for name, kind in _PLAIN if name in given}
     return redact_error(ErrorDetail(code=registry.canonical(code), message=str(message), **{"http": 500, **given}))
 
 

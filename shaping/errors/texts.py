@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from shaping.redaction import redact
 from shaping.redaction.redact import rules_for
+from shaping.values import to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +18,7 @@ _TEXTS = ("message", "hint", "detail", "docs_url", "details", "next_actions", "s
 
 def plain_without_secrets(value: Any) -> Any:
     """Return the value as plain data without secrets."""
-    return redact(plain_texts(value))[0]
+    return redact(to_plain(value))[0]
 
 
 def redact_error(error: ErrorDetail) -> ErrorDetail:
@@ -37,7 +36,7 @@ def change_texts(error: ErrorDetail, change: Callable[[dict[str, Any]], dict[str
     if error.redirect is not None:
         texts["redirect"] = error.redirect.command
     # It may hold the caller's own objects, which must not be changed: plain data is.
-    texts = plain_texts(texts)
+    texts = to_plain(texts)
     clean = change(texts)
     if clean == texts:
         return error
@@ -47,23 +46,3 @@ def change_texts(error: ErrorDetail, change: Callable[[dict[str, Any]], dict[str
         command = clean["redirect"]
         clean["redirect"] = None if command is None else error.redirect.model_copy(update={"command": command})
     return error.model_copy(update=clean)
-
-
-def plain_texts(value: Any) -> Any:
-    """Return the value as plain data, with the text of what is none."""
-    try:
-        return orjson.loads(orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS))
-    except (TypeError, ValueError):  # a lone surrogate or an integer too wide for JSON: its text will do
-        return _plain_by_hand(value)
-
-
-def _plain_by_hand(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {_text(key): plain_texts(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain_texts(item) for item in value]
-    return _text(value)
-
-
-def _text(value: Any) -> str:
-    return str(value).encode(errors="replace").decode()

@@ -160,7 +160,7 @@ def test_details_that_are_not_plain_become_plain() -> None:
     )
     assert error.details == {
         "wide": str(2**70),
-        "half": "?",
+        "half": "\\ud800",
         "list": [str(2**70), [1]],
         "o": {"1": str(2**70)},
     }
