@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from shaping.redaction import redact
-from shaping.redaction.redact import rules_for
 from shaping.values import to_plain
 
 if TYPE_CHECKING:
@@ -23,10 +22,6 @@ def plain_without_secrets(value: Any) -> Any:
 
 def redact_error(error: ErrorDetail) -> ErrorDetail:
     """Return an error without secrets; the same object where it has none."""
-    texts = {name: getattr(error, name) for name in _TEXTS}
-    command = error.redirect.command if error.redirect is not None else None
-    if not rules_for([texts, command]).rules:
-        return error
     return change_texts(error, lambda texts: {name: redact(value)[0] for name, value in texts.items()})
 
 

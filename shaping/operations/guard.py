@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.errors import ToolError
-from shaping.operations.guard_javascript import find_construct
+from shaping.operations.guard_javascript import find_construct, is_deeper
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -63,7 +63,7 @@ def admit(tool: Spec, payload: Any, *, allow_eval: bool = False) -> None:
 
 def _check_shape(payload: Any) -> bytes:
     """Refuse a payload that is not JSON, too deep or too large; return its bytes, which are hashed."""
-    if _is_too_deep(payload):
+    if is_deeper(payload, lambda node: filter(_children, _children(node)), MAX_DEPTH + 1):
         raise ToolError("BAD_ARGUMENT", f"the payload is nested more than {MAX_DEPTH} levels deep", phase="validation")
     try:
         encoded = orjson.dumps(payload, option=orjson.OPT_SORT_KEYS)
@@ -72,16 +72,6 @@ def _check_shape(payload: Any) -> bytes:
     if len(encoded) > MAX_PAYLOAD_BYTES:
         raise ToolError("TOO_LARGE", f"the payload has {len(encoded)} bytes of at most {MAX_PAYLOAD_BYTES}")
     return encoded
-
-
-def _is_too_deep(value: Any) -> bool:
-    """Walk level by level and each container once, so that neither depth nor a cycle can exhaust the machine."""
-    level = [value]
-    for _ in range(MAX_DEPTH + 1):
-        level = list({id(child): child for node in level for child in _children(node) if _children(child)}.values())
-        if not level:
-            return False
-    return True
 
 
 def _children(node: Any) -> Iterable[Any]:

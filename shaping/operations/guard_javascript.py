@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from shaping.errors import ToolError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from tree_sitter import Node
 
@@ -32,7 +32,7 @@ def find_construct(code: str) -> str | None:
     root = _parse(code)
     if root.has_error:
         return "unparsable"
-    if _is_too_deep(root):
+    if is_deeper(root, lambda node: node.children, MAX_DEPTH):
         return "deeply nested expression"
     return next((found for node in _walk(root) if (found := _judge(node))), None)
 
@@ -58,10 +58,11 @@ def _walk(root: Node | None) -> Iterator[Node]:
         waiting.extend(reversed(node.children))
 
 
-def _is_too_deep(root: Node) -> bool:
+def is_deeper(root: Any, children: Callable[[Any], Iterable[Any]], limit: int) -> bool:
+    """Walk level by level and each node once, so that neither depth nor a cycle can exhaust the machine."""
     level = [root]
-    for _ in range(MAX_DEPTH):
-        level = [child for node in level for child in node.children]
+    for _ in range(limit):
+        level = [*{id(child): child for node in level for child in children(node)}.values()]
         if not level:
             return False
     return True
