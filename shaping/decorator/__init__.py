@@ -110,6 +110,14 @@ class DecoratedTool:
             self._shaper = Shaper(self._config)
         return self._shaper
 
+    @property
+    def declared(self) -> inspect.Signature:
+        """The function's own signature, evaluated where all names in it are known by now."""
+        try:
+            return inspect.signature(self.function, eval_str=True)
+        except NameError:  # a name that is defined further down in the module, or only for type checkers
+            return inspect.signature(self.function)
+
     def plan_to_advertise(self) -> Plan:
         """Return the choices of now, with the dialect that a framework has advertised before."""
         return self.shaper.plan(self.name, default_profile=self.profile, overrides=self.pinned)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
@@ -14,73 +15,38 @@ from shaping.decorator.frameworks import mentions_content
 from shaping.mcp.schema import warn_unmatched, wire_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import MappingProxyType
-
     from shaping.decorator import DecoratedTool
 
 
-_SAME: Any = object()
-
-
 class Signature(inspect.Signature):
-    """A signature that works out its annotations when they are read."""
+    """A signature that works out its annotations when they are read; the tool stands for its return annotation.
 
-    __slots__ = ("_known", "_narrowed", "_tool")
+    So it stands there, too, in the signatures that `inspect` derives from this one, as of a bound method.
+    """
 
-    def __init__(
-        self,
-        parameters: Sequence[inspect.Parameter] | None = None,
-        *,
-        return_annotation: Any = inspect.Signature.empty,
-        __validate_parameters__: bool = True,
-        tool: DecoratedTool | None = None,
-    ) -> None:
-        super().__init__(
-            parameters, return_annotation=return_annotation, __validate_parameters__=__validate_parameters__
-        )
-        self._tool = tool
-        self._known: inspect.Signature | None = None
-        self._narrowed = False  # whether these are not all of the function's parameters, as on a bound method
-
-    def replace(self, *, parameters: Any = _SAME, return_annotation: Any = _SAME) -> Signature:
-        """Return a signature with other parameters that still knows what is returned: `inspect` asks so for methods."""
-        tool = self._tool if return_annotation is _SAME else None
-        returned = super().return_annotation if return_annotation is _SAME else return_annotation
-        listed = self.parameters.values() if parameters is _SAME else parameters
-        made = Signature(list(listed), return_annotation=returned, tool=tool)
-        made._narrowed = True
-        return made
-
-    def _evaluated(self) -> inspect.Signature | None:
-        if self._known is None and self._tool is not None:
-            try:
-                self._known = inspect.signature(self._tool.function, eval_str=True)
-            except NameError:  # a name that is defined further down in the module, or only for type checkers
-                return None
-        return self._known
+    __slots__ = ()
 
     @property
     def parameters(self) -> MappingProxyType[str, inspect.Parameter]:
         """The parameters as the function declares them, with evaluated annotations."""
-        known = None if self._narrowed else self._evaluated()
-        return super().parameters if known is None else known.parameters
+        own, tool = super().parameters, super().return_annotation
+        if not hasattr(tool, "declared"):
+            return own
+        known = tool.declared.parameters
+        named = {name: known[name] if type(one.annotation) is str else one for name, one in own.items()}
+        return MappingProxyType(named)
 
     @property
     def return_annotation(self) -> Any:
         """An open type with the schema of the shaped answer; empty where the function has no annotation."""
-        if self._tool is None:
-            return super().return_annotation
-        declared = self.declared()
+        tool = super().return_annotation
+        if not hasattr(tool, "declared"):
+            return tool
+        declared = tool.declared.return_annotation
         # Of a generator each item is shaped, and frameworks know no type for a row of answers.
-        if declared is inspect.Signature.empty or self._tool.yields:
+        if declared is inspect.Signature.empty or tool.yields:
             return inspect.Signature.empty
-        return declared if mentions_content(declared) else annotation_for(self._tool, declared)
-
-    def declared(self) -> Any:
-        """Return the return annotation of the function itself, evaluated where that is possible."""
-        known = self._evaluated()
-        return super().return_annotation if known is None else known.return_annotation
+        return declared if mentions_content(declared) else annotation_for(tool, declared)
 
 
 def describe_return(wrapper: Any, function: Any, tool: DecoratedTool) -> Any:
@@ -89,14 +55,12 @@ def describe_return(wrapper: Any, function: Any, tool: DecoratedTool) -> Any:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # builtins and some C callables have none
         return wrapper
-    made = wrapper.__signature__ = Signature(
-        list(signature.parameters.values()), return_annotation=signature.return_annotation, tool=tool
-    )
+    wrapper.__signature__ = Signature(list(signature.parameters.values()), return_annotation=tool)
     annotations = dict(getattr(function, "__annotations__", {}))
     if "return" in annotations:
         del annotations["return"]
-        declared = made.declared()
-        annotation = declared if mentions_content(declared) else _open_dict(tool, made)
+        declared = tool.declared.return_annotation
+        annotation = declared if mentions_content(declared) else _open_dict(tool)
         annotation = {"text": str, "content_and_artifact": declared}.get(tool.form, annotation)
         returned = {} if tool.yields else {"return": annotation}
         wrapper.__annotations__ = {**annotations, **returned}
@@ -146,18 +110,16 @@ def _schema(tool: DecoratedTool, declared: Any) -> dict[str, Any]:
 class _AdvertisedSchema:
     """Metadata of an annotation: the schema that a framework gets when it registers the tool."""
 
-    def __init__(self, tool: DecoratedTool, schema: dict[str, Any] | Signature) -> None:
+    def __init__(self, tool: DecoratedTool, schema: dict[str, Any] | None = None) -> None:
         self.tool = tool
         self.schema = schema
 
     def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
         self.tool.registered(getattr(handler, "generate_json_schema", None))
-        if isinstance(self.schema, Signature):
-            return dict(_schema(self.tool, self.schema.declared()))
-        return dict(self.schema)
+        return dict(_schema(self.tool, self.tool.declared.return_annotation) if self.schema is None else self.schema)
 
 
-def _open_dict(tool: DecoratedTool, schema: dict[str, Any] | Signature) -> type[BaseModel]:
+def _open_dict(tool: DecoratedTool, schema: dict[str, Any] | None = None) -> type[BaseModel]:
     """Make a type that validates and writes like dict[str, Any].
 
     It is a model class by name only: the MCP SDK drops the metadata of an annotated dict, but asks a model class.

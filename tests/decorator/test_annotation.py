@@ -198,3 +198,21 @@ def test_looking_at_a_signature_alone_pins_nothing() -> None:
 
     assert inspect.signature(search).return_annotation is not inspect.Signature.empty
     assert search.__shaping__.pinned is None  # type: ignore[attr-defined]
+
+
+def test_an_annotation_may_name_what_is_defined_further_down() -> None:
+    source = """from __future__ import annotations
+from shaping import shape
+
+class Shop:
+    @shape(config={})
+    def find(self, question: Later) -> Later: ...
+
+class Later(dict[str, int]): ...
+"""
+    names: dict[str, Any] = {"__name__": "shop"}
+    exec(source, names)  # noqa: S102 (a module of the case itself)
+    for find in (names["Shop"].find, names["Shop"]().find):
+        signature = inspect.signature(find)
+        assert signature.parameters["question"].annotation is names["Later"]
+        assert issubclass(signature.return_annotation, BaseModel)
