@@ -5,15 +5,23 @@ from __future__ import annotations
 import logging
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
-from urllib.parse import unquote
 
 import orjson
 
 from shaping.cleaning import WITHHELD, data_in, protect, replaced
 from shaping.cleaning.call import limit_value
+from shaping.mcp.definitions import (
+    ANSWER_WORDS,
+    DEFINITIONS,
+    NO_ADDRESS,
+    clean_address,
+    clean_definition,
+    clean_members,
+)
 from shaping.mcp.parts import TEXT_MEMBERS, binary_members, is_text, read_data
 from shaping.parsers.json import write_json
 from shaping.paths import FieldPlan, compile_fields, deep_path
@@ -23,13 +31,13 @@ from shaping.redaction.credentials import PRIVATE_KEY
 from shaping.redaction.redact import rules_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from mcp.shared.exceptions import MCPError
 
     from shaping.paths.strings import Unreadable
     from shaping.response import Warned
-    from shaping.settings.plan import Plan, Redact
+    from shaping.settings.plan import Plan
     from shaping.shaper import Shaper
 
 logger = logging.getLogger("shaping")
@@ -80,28 +88,6 @@ def is_for_model(result: Mapping[str, Any]) -> bool:
 ValueT = TypeVar("ValueT")
 _KNOWN = frozenset({"content", "structuredContent", "_meta"})  # all other members of a result are the server's own
 _USUAL = (("isError", False), ("isError", True), ("resultType", "complete"))  # but for these, which hold no secret
-# Answers that describe what a server has: the names and descriptions in them are no data of its tools.
-_DEFINITIONS = frozenset(
-    {"initialize", "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list"}
-)
-# Members of a definition: words about what there is, schemas, and parts that are definitions in turn. All others may
-# hold data.
-_WORDS = frozenset({"name", "title", "description", "instructions", "uri", "uriTemplate", "mimeType", "version"})
-_ADDRESSES = frozenset({"uri", "uriTemplate"})
-_PARAMETER = re.compile(r"([?&;#/]([^?&;#/=]{1,400})=)([^?&;#/{}]+)")
-_ANSWER_WORDS = frozenset({"instructions", "protocolVersion"})  # of an answer that holds definitions
-_SCHEMAS = frozenset({"inputSchema", "outputSchema"})
-_PARTS = frozenset(
-    {"tools", "prompts", "resources", "resourceTemplates", "arguments", "annotations", "serverInfo", "capabilities"}
-)
-# Members of a schema: words about a value, schemas by name, and schemas. All others may hold data.
-_SCHEMA_WORDS = frozenset({"title", "description", "$comment", "pattern", "$ref", "$id", "required", "enum", "type"})
-_SCHEMA_TEXTS = frozenset({"$comment", "pattern", "enum"})  # words in which a value may stand too
-_HELD_WORDS = _SCHEMA_WORDS - {"enum", "pattern"} | {"format"}  # what a private property may still say
-_SCHEMAS_BY_NAME = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-_SUBSCHEMAS = frozenset(
-    {"items", "prefixItems", "anyOf", "allOf", "oneOf", "not", "if", "then", "else", "contains", "propertyNames"}
-) | {"additionalProperties", "unevaluatedProperties", "unevaluatedItems", "additionalItems"}
 # What the protocol asks for in a notification, whatever is said in it.
 _NOTIFIED = {"notifications/progress": ("progressToken", "progress", "total")}
 # What the protocol itself says in an object of its own: by these words a client reads it, so that no path means them.
@@ -118,7 +104,6 @@ _HOLDERS = frozenset({"text", "message", "data"})  # a path with such a name is 
 _INSIDE = "said by a tool"  # stands for the name of a holder while it is looked into
 _REQUIRED = frozenset({"text", "uri", "name", "message"})  # without them an object of the protocol is none
 _IS_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_NO_ADDRESS = "data:,"
 _LOG_LINES = 50  # after the first that one may go on with
 _SPLIT = "[withheld: a private field stands in several blocks]"
 
@@ -128,24 +113,28 @@ def protect_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, 
 
     The members of `_meta` that only shaping writes go too: a server's own would be believed.
     """
-    result = _without_private(without_forged(result), plan)
-    if plan.redact.off:
-        return result, []
+    result, plan = without_forged(result), plan.anywhere
     hits: list[Warned] = []
-    content = result.get("content", [])
-    if plan.redact.values and (clean := _without_split_keys(content, hits)) is not content:
-        result = {**result, "content": clean}
-    own = any(name not in _KNOWN and (name, value) not in _USUAL for name, value in result.items())
-    out = dict(_members(result, "result", plan.redact, hits, _KNOWN) if own else result)
-    if any(not _is_bare(block) for block in result.get("content") or ()):
-        blocks = enumerate(result["content"])
-        out["content"] = [
-            _block(block, f"content[{place}]", plan.redact, hits, {"text"} if is_text(block) else ())
+    # The data of an error is also its message, of which nothing private is to be known.
+    all_of_it = result.get("isError") is True and plan.private is not None
+    if plan.private is not None:
+        data = {"content"} if all_of_it else {"content", "structuredContent"}
+        result = clean_members(result, plan.private.apply, data)
+    elif plan.redact.off:
+        return result, hits
+    usual = [name for name in result if name in _KNOWN or (name, result[name]) in _USUAL]
+    if len(usual) < len(result):
+        result = clean_members(result, partial(_redacted, plan=plan, place="result.", hits=hits), usual)
+    if result.get("content"):
+        blocks = enumerate(_in_row(result["content"], plan, hits))
+        clean = [
+            _block(block, plan, f"content[{place}].", hits, () if all_of_it or not is_text(block) else ("text",))
             for place, block in blocks
         ]
+        result = {**result, "content": clean}
     if result.get("_meta"):
-        out["_meta"] = _members(result["_meta"], "_meta", plan.redact, hits, ())
-    return (out, hits) if hits else (result, hits)
+        result = {**result, **_redacted({"_meta": result["_meta"]}, plan, "", hits)}
+    return result, hits
 
 
 def without_forged(result: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -157,15 +146,14 @@ def without_forged(result: Mapping[str, Any]) -> Mapping[str, Any]:
     return {key: kept if key == "_meta" else value for key, value in result.items() if key != "_meta" or kept}
 
 
-def _is_bare(block: Mapping[str, Any]) -> bool:
-    return not block.keys() - TEXT_MEMBERS and is_text(block)
-
-
 def protect_result(result: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     """Return a result that is not shaped, without secrets and private fields; base64 in it stays as it is."""
     out = dict(protect_around(result, plan)[0])
     if "content" in out:
-        out["content"] = [_protect_block(block, plan) for block in out["content"]]
+        out["content"] = [
+            {**block, "text": _protect_text(block["text"], plan)} if isinstance(block.get("text"), str) else block
+            for block in out["content"]
+        ]
     if "structuredContent" in out:
         out["structuredContent"] = protect_structure(out["structuredContent"], plan)
     return out
@@ -191,77 +179,81 @@ class MessageProtection:
         self._begun: dict[str, list[str]] = {}  # lines of each server's log that the next one may go on with
         self._keys: defaultdict[str, SplitKeyRedactor] = defaultdict(SplitKeyRedactor)  # of each server's log
 
+    @property
+    def _is_on(self) -> bool:
+        return self._shaper.mode == "on"
+
+    def _plan(self, tool: str = "") -> Plan:
+        """Return a tool's plan with what is private or masked of any: a resource or a log belongs to none of them."""
+        plan = self._shaper.plan(tool, surface="mcp")
+        paths = self._shaper.loaded_config.private_paths
+        return plan.replace(
+            private=_compiled(paths) if paths else None,
+            redact=replace(plan.redact, paths=tuple(map(deep_path, self._shaper.loaded_config.masked_paths))),
+        )
+
+    def _held(self) -> FieldPlan | None:
+        """Return what is private or masked, where a mask would break a schema or what hides stands apart."""
+        config = self._shaper.loaded_config
+        paths = (*config.private_paths, *map(deep_path, config.masked_paths))
+        return _compiled(paths) if paths else None
+
     def answer(self, name: str, wire: dict[str, Any], uri: str = "") -> dict[str, Any]:
         """Clean a resource that was read or a prompt, by the rules for its name; `uri` is what was asked for."""
-        plan = self._shaper.plan(name, surface="mcp")
-        rules = replace(plan.redact, paths=self._masked)
-        if self._shaper.mode != "on":
+        if not self._is_on:
             return wire
-        private = self._private
-        said = _with_blocks(wire, partial(_without_split_keys, hits=[])) if rules.values else wire
-        if private is not None:
-            said = _with_blocks(said, lambda blocks: _without_continuations(blocks, private, plan))
-
-        def members(value: Mapping[str, Any], skipped: Collection[str] = ()) -> dict[str, Any]:
-            return dict(_members(_without(value, private, skipped), "", rules, [], skipped))
+        plan = self._plan(name)
+        said = _with_blocks(wire, lambda blocks: _in_row(blocks, plan, []))
 
         def block(value: Mapping[str, Any]) -> Mapping[str, Any]:
-            asked_for = {"uri"} if value.get("uri") == uri else set()
-            return _block(_without_block(value, private, asked_for), "", rules, [], asked_for)
+            return _block(value, plan, skipped=("uri",) if value.get("uri") == uri else ())
 
         def message(value: Mapping[str, Any]) -> dict[str, Any]:
             content = value.get("content")
+            blocks = [content] if isinstance(content, dict) else content if _is_objects(content) else None
             skipped = {"role"} if _is_fixed("role", value.get("role")) else set()
-            if isinstance(content, dict):
-                return {**members(value, {*skipped, "content"}), "content": block(content)}
-            if not _is_objects(content):
-                return members(value, skipped)
-            return {**members(value, {*skipped, "content"}), "content": [block(one) for one in content]}
+            out = _members(value, plan, skipped=skipped if blocks is None else {*skipped, "content"})
+            if blocks is None:
+                return out
+            clean = [block(one) for one in blocks]
+            return {**out, "content": clean[0] if isinstance(content, dict) else clean}
 
         of_items = {"contents": block, "messages": message}
         items = {
             name: [clean(one) for one in said[name]] for name, clean in of_items.items() if _is_objects(said.get(name))
         }
-        out = {**members(said, items), **items}
+        out = {**_members(said, plan, skipped=items), **items}
         return wire if out == wire else out
 
     def protect(self, said: ValueT, method: str = "") -> ValueT:
         """Take secrets and private fields out of whatever else a server says in answer to a method, or by itself."""
-        if self._shaper.mode != "on":
+        if not self._is_on:
             return said
-        is_definition = method in _DEFINITIONS
-        private = self._held if is_definition else self._private
-        if private is not None and isinstance(said, dict | list | str):
-            kept = _clean_definition(said, private, _ANSWER_WORDS) if is_definition else private.apply(said)
-            said = said if kept == said else kept
-        rules = self._shaper.plan("", surface="mcp").redact
-        if rules.off:
-            return said
-        # The names and paths in a definition are those of its schemas.
-        names, paths = (False, ()) if is_definition else (rules.names, self._masked)
-        clean: ValueT = redact(said, names=names, paths=paths)[0]
-        return clean
+        plan, held, clean = self._plan(), self._held(), said
+        if method in DEFINITIONS:
+            clean = said if held is None else clean_definition(said, held, ANSWER_WORDS)
+            # The names and paths in a definition are those of its schemas.
+            plan = plan.replace(private=None, redact=replace(plan.redact, names=False, paths=()))
+        clean = protect(clean, plan)
+        return said if clean == said else clean
 
     def params(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """Clean the parameters of a message, which stays one: what the protocol asks for stays beside a label."""
-        if self._shaper.mode != "on":
+        if not self._is_on:
             return params
-        private = self._private
+        plan = self._plan()
         own = {
             name: value
             for name, value in params.items()
             if (name in _NOTIFIED.get(method, ()) and type(value) in (int, float))
-            and not (private and private.is_label(name))
+            and not (plan.private and plan.private.is_label(name))
         }
         if method == "sampling/createMessage" and _is_objects(params.get("messages")):
             own |= self.answer("", {"messages": params["messages"]})
         if method == "elicitation/create" and isinstance(params.get("requestedSchema"), dict):
-            own["requestedSchema"] = self.protect({"inputSchema": params["requestedSchema"]}, "tools/list")[
-                "inputSchema"
-            ]
-        rest = {name: value for name, value in params.items() if name not in own}
-        held = self._held
-        return own | (self.protect(rest) if held is None else _in_form(rest, held, self.protect))
+            schema = self.protect({"inputSchema": params["requestedSchema"]}, "tools/list")["inputSchema"]
+            own["requestedSchema"] = schema
+        return {**own, **_object({name: value for name, value in params.items() if name not in own}, plan)}
 
     def input_requests(self, asked: Any, clean: Any) -> Any:
         """Return the requests in a result as they were cleaned; those that a client knows stay requests."""
@@ -281,7 +273,7 @@ class MessageProtection:
         goes_on = before and (line[:1].isspace() or not line)
         line = self.without_key_rest(line, self._keys[server])
         lines = [*before[:1], *before[1:][-_LOG_LINES:], line] if goes_on else [line]
-        private = self._held if self._shaper.mode == "on" else None
+        private = self._held() if self._is_on else None
         if goes_on and private is not None and private.is_named_in(before[0]):
             clean = PRIVATE_MARK if line.strip() else line
         else:
@@ -292,42 +284,23 @@ class MessageProtection:
 
     def without_key_rest(self, said: ValueT, keys: SplitKeyRedactor) -> ValueT:
         """Take out of a message of a log what belongs to a private key of an earlier one."""
-        is_on = self._shaper.mode == "on" and self._shaper.plan("", surface="mcp").redact.values
-        return keys.clean(said) if is_on else said
+        return keys.clean(said) if self._is_on and self._plan().redact.values else said
 
     def recorded_tools(self, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Take private fields out of the definitions of tools as they are kept on disk, whatever the mode."""
-        private = self._held
-        return tools if private is None else _clean_definition(tools, private)
-
-    def _error_members(self, error: dict[str, Any], tool: str) -> dict[str, Any]:
-        """Clean the members of a JSON-RPC error but for its code."""
-        looked = {name: value for name, value in error.items() if name != "code" or not isinstance(value, int)}
-        if self._shaper.mode != "on" or not looked:
-            return error
-        private, rules = self._private, self._shaper.plan(tool, surface="mcp").redact
-
-        def protected(said: dict[str, Any]) -> dict[str, Any]:
-            kept: dict[str, Any] = said if private is None else private.apply(said)
-            if not rules.off:
-                kept = redact(kept, values=rules.values, names=rules.names, paths=self._masked)[0]
-            return kept
-
-        held = self._held
-        clean = protected(looked) if held is None else _in_form(looked, held, protected)
-        return (
-            error if clean == looked else {name: value for name, value in error.items() if name not in looked} | clean
-        )
+        private = self._held()
+        return tools if private is None else clean_definition(tools, private)
 
     def error(self, error: Any, tool: str = "") -> Any:
         """Clean the words and the data of a JSON-RPC error, and cut them to the budget."""
-        if not isinstance(error, dict):
+        if not isinstance(error, dict) or not self._is_on:
             return self.protect(error)
-        clean = self._error_members(error, tool)
-        said: dict[str, Any] = {name: clean[name] for name in ("message", "data") if name in clean}
-        on = self._shaper.mode == "on"
-        cut = limit_value(said, 1, self._shaper.plan(tool, surface="mcp")) if on else said
-        return clean if cut is said else {**clean, "message": "", "data": None, **cut}
+        plan, code = self._plan(tool), {"code"} if isinstance(error.get("code"), int) else set()
+        clean = clean_members(error, partial(_object, plan=plan), code)
+        said = {name: clean[name] for name in ("message", "data") if name in clean}
+        cut = limit_value(said, 1, plan)
+        clean = clean if cut is said else {**clean, "message": "", "data": None, **cut}
+        return error if clean == error else clean
 
     def protocol_error(self, error: MCPError, tool: str = "") -> MCPError:
         """Clean the SDK's protocol error."""
@@ -341,149 +314,20 @@ class MessageProtection:
 
     def may_hold_back(self, line: bytes) -> bool:
         """Return whether the bytes of a message may hold a secret, or something private."""
-        if self._shaper.mode != "on":
-            return False
-        held = self._private is not None or self._masked
-        return bool(held or rules_for(line.decode(errors="replace")).rules)
-
-    @property
-    def _private(self) -> FieldPlan | None:
-        """What is private of any tool: a resource, a log or a protocol error belongs to no tool that is known."""
-        paths = self._shaper.loaded_config.private_paths
-        return _private_plan(paths) if paths else None
-
-    @property
-    def _masked(self) -> tuple[str, ...]:
-        """What is masked of any tool, at any depth."""
-        return tuple(map(deep_path, self._shaper.loaded_config.masked_paths))
-
-    @property
-    def _held(self) -> FieldPlan | None:
-        """What is private or masked of any tool, where a mask would break a schema or what hides stands apart."""
-        paths = (*self._shaper.loaded_config.private_paths, *self._masked)
-        return _private_plan(paths) if paths else None
+        return self._is_on and bool(self._held() or rules_for(line.decode(errors="replace")).rules)
 
 
 def _is_objects(value: Any) -> TypeGuard[list[dict[str, Any]]]:
     return isinstance(value, list) and all(isinstance(one, dict) for one in value)
 
 
-def _clean_definition(said: Any, private: FieldPlan, names: Collection[str] = _WORDS) -> Any:
-    """Take private fields out of a definition, or several; its `names`, and those in its schemas, are no data."""
-    if isinstance(said, list):
-        return [_clean_definition(one, private) for one in said]
-    if not isinstance(said, dict):
-        return private.apply(said)
-    words = {key for key in said.keys() & set(names) if isinstance(said[key], str)}
-    said = {**said, **{key: _clean_address(said[key], private) for key in words & _ADDRESSES}}
-    parts = {key for key in said.keys() & (_SCHEMAS | _PARTS) if isinstance(said[key], dict | list)}
-    if private.is_label(said.get("name")) or private.is_label(said.get("title")):
-        said = {key: value for key, value in said.items() if key in words | parts or isinstance(value, bool)}
-    return {
-        key: (_clean_whole_schema if key in _SCHEMAS else _clean_definition)(value, private) if key in parts else value
-        for key, value in _without(said, private, words | parts).items()
-    }
-
-
-def _clean_address(address: str, private: FieldPlan) -> str:
-    """Take the values of private parameters out of an address, which stays one."""
-    if address.lstrip()[:5].lower() == "data:":
-        return _NO_ADDRESS if _names_private(address, private) else address
-    # A value may be the name of what another parameter holds.
-    is_label = any(private.is_label(unquote(found[3])) for found in _PARAMETER.finditer(address))
-
-    def value(found: re.Match[str]) -> str:
-        is_private = is_label or private.is_label(found[2]) or _names_private(found[3], private)
-        return found[1] if is_private else found[0]
-
-    return _PARAMETER.sub(value, address)
-
-
-def _names_private(text: Any, private: FieldPlan) -> bool:
-    """Return whether a text is more than the name of a private field and holds one."""
-    return isinstance(text, str) and private.apply([text]) != [text]
-
-
-def _clean_whole_schema(schema: Any, private: FieldPlan) -> Any:
-    """Take private fields out of a schema; what a private property refers to is a part of it."""
-    held: set[str] = set()
-    refs: dict[str, set[str]] = {}
-    todo: list[tuple[Any, str]] = [(schema, "")]  # each place with the definition that it stands in, or `*`
-    while todo:
-        here, inside = todo.pop()
-        if isinstance(here, list):
-            todo += [(one, inside) for one in here]
-        elif isinstance(here, dict):
-            inside = "*" if _is_private_schema(here, private) else inside
-            if isinstance(here.get("$ref"), str):
-                refs.setdefault(inside, set()).add(here["$ref"])
-            for key, value in here.items():
-                if key in _SCHEMAS_BY_NAME and isinstance(value, dict):
-                    is_definition = key in {"$defs", "definitions"}
-                    for name, one in value.items():
-                        place = f"#/{key}/{name}" if is_definition else inside
-                        todo.append((one, "*" if private.is_label(name) or inside == "*" else place))
-                else:
-                    todo.append((value, inside))
-    found = refs.get("*", set())
-    while found:
-        held |= found
-        found = {ref for place in found for ref in refs.get(place, ())} - held
-    return _clean_schema(schema, private, refs=held)
-
-
-def _is_private_schema(schema: dict[str, Any], private: FieldPlan) -> bool:
-    """Return whether a schema has a private title, or one of those that it is put together of."""
-    parts = [one for key in ("anyOf", "allOf", "oneOf") if isinstance(schema.get(key), list) for one in schema[key]]
-    return any(private.is_label(one.get("title")) for one in (schema, *parts) if isinstance(one, dict))
-
-
-def _clean_schema(schema: Any, private: FieldPlan, refs: Collection[str], *, held: bool = False) -> Any:
-    """Take private fields out of the data in a schema; of a property that is one (`held`) only what it is stays."""
-    if isinstance(schema, list):
-        return [_clean_schema(one, private, refs, held=held) for one in schema]
-    if not isinstance(schema, dict):
-        return private.apply(schema)
-    held = held or _is_private_schema(schema, private)
-    schema = {key: value for key, value in schema.items() if not _tells_value(key, schema, private)}
-    named = {key for key in schema.keys() & _SCHEMAS_BY_NAME if isinstance(schema[key], dict)}
-    inner = {key for key in schema.keys() & _SUBSCHEMAS if isinstance(schema[key], dict | list)}
-    out: dict[str, Any] = {}
-    for key, value in _without(schema, private, named | inner | _SCHEMA_WORDS).items():
-        if key in named:
-            out[key] = {
-                name: _clean_schema(
-                    one, private, refs, held=held or private.is_label(name) or f"#/{key}/{name}" in refs
-                )
-                for name, one in value.items()
-            }
-        elif key in inner:
-            out[key] = _clean_schema(value, private, refs, held=held)
-        elif not held or key in _HELD_WORDS or isinstance(value, bool):
-            out[key] = value
-    return out
-
-
-def _tells_value(key: str, schema: dict[str, Any], private: FieldPlan) -> bool:
-    """Return whether a member of a schema is a text with a private field in it, or the values of a private name."""
-    if key not in _SCHEMA_TEXTS:
-        return False
-    texts = schema[key] if isinstance(schema[key], list) else [schema[key]]
-    names = schema.get("enumNames")
-    is_named = key == "enum" and isinstance(names, list) and any(map(private.is_label, names))
-    return is_named or any(_names_private(text, private) for text in texts)
-
-
-def _without_private(result: Mapping[str, Any], plan: Plan) -> Mapping[str, Any]:
-    """Take private fields out of `_meta`, embedded resources, links, and all of an error."""
-    if plan.private is None:
-        return result
-    failed = result.get("isError") is True
-    out = dict(_private_members(result, plan, {"content"} if failed else {"content", "structuredContent"}))
-    if "content" in result:
-        content = _without_continuations(result["content"], plan.private.at_any_depth(), plan)
-        out["content"] = [_private_block(block, plan, failed=failed) for block in content]
-    return out
+def _in_row(blocks: Sequence[Any], plan: Plan, hits: list[Warned]) -> Sequence[Any]:
+    """Take out of blocks, of which one may go on in the next, what only all of them together say."""
+    if len(blocks) < 2:
+        return blocks
+    if plan.redact.values and not plan.redact.off:
+        blocks = _without_split_keys(blocks, hits)
+    return blocks if plan.private is None else _without_continuations(blocks, plan.private, plan)
 
 
 def _without_continuations(content: Sequence[Any], private: FieldPlan, plan: Plan) -> list[Any]:
@@ -517,8 +361,6 @@ def _with_text(block: Mapping[str, Any], text: str) -> dict[str, Any]:
 
 def _without_split_keys(content: Sequence[Any], hits: list[Warned]) -> Sequence[Any]:
     """Take out of blocks what belongs to a private key that begins or ends in another one."""
-    if len(content) < 2:  # a key of one block is found where its text is looked at
-        return content
     texts = [_text_in(block) for block in content]
     clean = SplitKeyRedactor().clean(texts)
     if clean is texts:
@@ -555,60 +397,87 @@ def _mark(text: str | None, private: FieldPlan) -> str:
     return str(kept) if notes and notes[-1].withheld else ""
 
 
-def _private_block(block: Mapping[str, Any], plan: Plan, *, failed: bool) -> Mapping[str, Any]:
-    # The text of a result is its data, and goes the way of all data.
-    as_data = not failed and is_text(block)
-    return _without_block(block, plan.anywhere.private, ["text"] if as_data else ())
-
-
 @lru_cache(maxsize=64)
-def _private_plan(paths: tuple[str, ...]) -> FieldPlan:
+def _compiled(paths: tuple[str, ...]) -> FieldPlan:
     return compile_fields(None, paths, withhold=True).at_any_depth()
 
 
-def _private_members(value: Mapping[str, Any], plan: Plan, skipped: Collection[str]) -> Mapping[str, Any]:
-    return _without(value, plan.anywhere.private, skipped)
-
-
-def _without(value: Mapping[str, Any], private: FieldPlan | None, skipped: Collection[str]) -> Mapping[str, Any]:
-    if private is None:
-        return value
-    looked = {key: member for key, member in value.items() if key not in skipped}
-    kept = private.apply(looked)
-    return {key: value[key] if key in skipped else kept[key] for key in value if key in skipped or key in kept}
-
-
-def _without_block(
-    block: Mapping[str, Any], private: FieldPlan | None, skipped: Collection[str] = ()
+def _block(
+    block: Mapping[str, Any],
+    plan: Plan,
+    place: str = "",
+    hits: list[Warned] | None = None,
+    skipped: Collection[str] = (),
 ) -> Mapping[str, Any]:
-    """Take private fields out of a content block but for its base64 and the members to skip."""
-    if private is None:
+    """Clean a content block, or the resource in one, but for its base64 and the members to skip."""
+    if "text" in skipped and not block.keys() - TEXT_MEMBERS:
         return block
     resource = block.get("resource")
     if isinstance(resource, dict):
-        block = {**block, "resource": _without_block(resource, private)}
+        block = {**block, "resource": _block(resource, plan, f"{place}resource.", hits)}
         skipped = {*skipped, "resource"}
-    skipped = {*binary_members(block), *skipped}
-    return _in_form(block, private, lambda looked: _without(looked, private, skipped), skipped)
+    return _object(block, plan, place, hits, {*binary_members(block), *skipped})
+
+
+def _object(
+    value: Mapping[str, Any],
+    plan: Plan,
+    place: str = "",
+    hits: list[Warned] | None = None,
+    skipped: Collection[str] = (),
+) -> dict[str, Any]:
+    """Clean an object of the protocol, which stays one although a path may have the name of a member of it."""
+    if plan.private is not None:
+        value = _in_form(value, plan.private, plan.private.apply, skipped)
+    redacted = partial(_redacted, plan=plan, place=place, hits=hits)
+    if not plan.redact.paths or plan.redact.off:
+        return clean_members(value, redacted, skipped)
+    return _in_form(value, _compiled(plan.redact.paths), redacted, skipped)
 
 
 def _in_form(
     value: Mapping[str, Any],
     held: FieldPlan,
     clean: Callable[[dict[str, Any]], Mapping[str, Any]],
+    skipped: Collection[str],
+) -> dict[str, Any]:
+    fixed = {name for name in value if _is_fixed(name, value[name])}
+    holders = [name for name in value if name in _HOLDERS and name not in skipped and held.is_label(name)]
+    said = dict(value)
+    if "uri" not in skipped and isinstance(said.get("uri"), str):
+        said["uri"] = clean_address(said["uri"], held)
+    out = clean_members(said, clean, {*fixed, *skipped, *holders})
+    out |= {name: clean({_INSIDE: value[name]}).get(_INSIDE, PRIVATE_MARK) for name in holders}
+    out |= dict.fromkeys(_REQUIRED & said.keys() - out.keys(), PRIVATE_MARK)
+    if isinstance(out.get("uri"), str) and not _IS_ADDRESS.match(out["uri"]):
+        out["uri"] = NO_ADDRESS
+    return {name: out[name] for name in (*value, *out) if name in out}
+
+
+def _members(
+    value: Mapping[str, Any],
+    plan: Plan,
+    place: str = "",
+    hits: list[Warned] | None = None,
     skipped: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Clean an object of the protocol that stays one, although a path may have the name of a member of it."""
-    fixed = {name: value[name] for name in value if _is_fixed(name, value[name])}
-    holders = {name for name in value.keys() & _HOLDERS if name not in skipped and held.is_label(name)}
-    said = {name: member for name, member in value.items() if name not in fixed and name not in holders}
-    if "uri" not in skipped and isinstance(said.get("uri"), str):
-        said["uri"] = _clean_address(said["uri"], held)
-    out = {**dict.fromkeys(_REQUIRED & said.keys(), PRIVATE_MARK), **clean(said), **fixed}
-    out |= {name: clean({_INSIDE: value[name]}).get(_INSIDE, PRIVATE_MARK) for name in holders}
-    if isinstance(out.get("uri"), str) and not _IS_ADDRESS.match(out["uri"]):
-        out["uri"] = _NO_ADDRESS
-    return {name: out[name] for name in (*value, *out) if name in out}
+    """Clean an object, which need not stay what it is, but for the members to skip."""
+
+    def clean(looked: dict[str, Any]) -> Mapping[str, Any]:
+        kept = looked if plan.private is None else plan.private.apply(looked)
+        return _redacted(kept, plan, place, hits)
+
+    return clean_members(value, clean, skipped)
+
+
+def _redacted(value: Mapping[str, Any], plan: Plan, place: str, hits: list[Warned] | None) -> Mapping[str, Any]:
+    rules = plan.redact
+    if rules.off or not value:
+        return value
+    clean, found = redact(value, values=rules.values, names=rules.names, paths=tuple(map(deep_path, rules.paths)))
+    if hits is not None:
+        hits.extend(replaced(hit.rule, f"{place}{hit.path}") for hit in found)
+    return clean  # type: ignore[no-any-return]  # an object stays one
 
 
 def _is_fixed(name: str, value: Any) -> bool:
@@ -627,47 +496,8 @@ def protect_structure(structured: Any, plan: Plan) -> Any:
     return {key: structured[key] if key in binary else clean[key] for key in structured if key in {*binary, *clean}}
 
 
-def _protect_block(block: Any, plan: Plan) -> Any:
-    if not isinstance(block.get("text"), str):
-        return block
-    return {**block, "text": _protect_text(block["text"], plan)}
-
-
 def _protect_text(text: str, plan: Plan) -> Any:
     data = read_data(text) if plan.private is not None else None
     if isinstance(data, dict | list) and (clean := protect(data, plan)) != data:
         return orjson.dumps(clean).decode()
     return protect(text, plan)
-
-
-def _block(
-    block: Mapping[str, Any], place: str, rules: Redact, hits: list[Warned], skipped: Collection[str] = ()
-) -> Mapping[str, Any]:
-    """Redact a content block but for its base64 and the members to skip."""
-    resource = block.get("resource")
-    if isinstance(resource, dict):
-        block = {**block, "resource": _members(resource, f"{place}.resource", rules, hits, binary_members(resource))}
-        skipped = {*skipped, "resource"}
-    skipped = {*binary_members(block), *skipped}
-    if not rules.paths:
-        return _members(block, place, rules, hits, skipped)
-    held = _private_plan(rules.paths)
-    return _in_form(block, held, lambda looked: _members(looked, place, rules, hits, skipped), skipped)
-
-
-def _members(
-    value: Mapping[str, Any],
-    place: str,
-    rules: Redact,
-    hits: list[Warned],
-    skipped: Collection[str],
-) -> Mapping[str, Any]:
-    if rules.off:
-        return value
-    looked = {key: member for key, member in value.items() if key not in skipped}
-    paths = tuple(map(deep_path, rules.paths))
-    clean, found = redact(looked, values=rules.values, names=rules.names, paths=paths)
-    if not found:
-        return value
-    hits.extend(replaced(hit.rule, f"{place}.{hit.path}") for hit in found)
-    return {**clean, **{key: value[key] for key in skipped if key in value}}
