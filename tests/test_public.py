@@ -46,6 +46,16 @@ def test_what_is_public_is_what_the_reference_lists() -> None:
     assert PUBLIC.keys() == set(MODULES)
 
 
+def test_every_public_module_can_be_imported_first() -> None:
+    program = (
+        "import sys\nfrom importlib import import_module\n"
+        "for name in sys.argv[1:]:\n"
+        "    import_module(name)\n"
+        "    for loaded in [one for one in sys.modules if one.partition('.')[0] == 'shaping']:\n        del sys.modules[loaded]"
+    )
+    subprocess.run([sys.executable, "-c", program, *MODULES], check=True)
+
+
 def test_importing_shaping_imports_nothing_heavy() -> None:
     code = f"import shaping, sys; print([name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
