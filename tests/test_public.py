@@ -51,7 +51,8 @@ def test_every_public_module_can_be_imported_first() -> None:
         "import sys\nfrom importlib import import_module\n"
         "for name in sys.argv[1:]:\n"
         "    import_module(name)\n"
-        "    for loaded in [one for one in sys.modules if one.partition('.')[0] == 'shaping']:\n        del sys.modules[loaded]"
+        "    for loaded in [one for one in sys.modules if one.partition('.')[0] == 'shaping']:\n"
+        "        del sys.modules[loaded]"
     )
     subprocess.run([sys.executable, "-c", program, *MODULES], check=True)
 
