@@ -23,10 +23,8 @@ from shaping.paths.filter import (
     GONE,
     PLAIN,
     Filters,
-    FilterWalk,
     OmissionNode,
     Opener,
-    PlaceFilter,
     open_exactly,
     open_plainly,
 )
@@ -63,10 +61,14 @@ class FieldPlan:
     include: tuple[str, ...] | None
     exclude: tuple[str, ...]
     rename: tuple[tuple[str, str], ...]
-    opener: Opener
     withhold: bool  # whether a text that cannot be read and names an excluded field is replaced
     state: State = field(compare=False, repr=False)
-    root: PlaceFilter = field(compare=False, repr=False)
+    filters: Filters = field(compare=False, repr=False)
+
+    @property
+    def opener(self) -> Opener:
+        """What looks into values that are not plain."""
+        return self.filters.opener
 
     @property
     def selective(self) -> bool:
@@ -94,11 +96,8 @@ class FieldPlan:
         """
         if self.state.exclude and may_hold_data(compact_json, self.state):
             notes = [] if notes is None else notes
-            value = StringFilter(self.opener, withhold=self.withhold, notes=notes).run(value, self.state)
-        try:
-            kept = self.root.run(value)
-        except RecursionError:
-            kept = FilterWalk(self.opener, StringFilter(self.opener).select).run(value, self.state, OmissionNode())
+            value = StringFilter(self.filters, withhold=self.withhold, notes=notes).run(value, self.state)
+        kept = self.filters.run(value, self.state)
         return value if kept is GONE else kept
 
     def at_any_depth(self) -> FieldPlan:
@@ -146,9 +145,9 @@ class FieldPlan:
         if (meant := self.as_meant(value)) is not self:
             return meant.left_out(value, reason)
         place = OmissionNode()
-        strings = StringFilter(self.opener, withhold=self.withhold, root=place)
+        strings = StringFilter(self.filters, withhold=self.withhold, root=place)
         opened = strings.run(value, self.state) if self.state.exclude else value
-        FilterWalk(self.opener, strings.select).run(opened, self.state, place)
+        self.filters.run(opened, self.state, place)
         return place.omissions(reason)
 
     def schema(self, json_schema: dict[str, Any]) -> dict[str, Any]:
@@ -207,9 +206,9 @@ def _compiled(
     *,
     withhold: bool = False,
 ) -> FieldPlan:
-    filters = Filters(opener, lambda text, state: StringFilter(opener).select(text, state))
+    filters = Filters(opener, lambda text, state, place: StringFilter(filters).select(text, state, place))
     kept, renamed = None if include is None else tuple(include), tuple(rename.items())
-    return FieldPlan(kept, tuple(exclude), renamed, opener, withhold, state, filters.node(state))
+    return FieldPlan(kept, tuple(exclude), renamed, withhold, state, filters)
 
 
 @lru_cache(maxsize=64)

@@ -1,6 +1,7 @@
-"""Filters: a walk that also records what was left out, and a faster one that remembers rows of keys.
+"""One filter for each place of the data that rules tell apart, and the walk that applies them.
 
-The walk takes over where data is nested deeper than Python calls may be.
+The walk recurs, and remembers rows of keys. Where it records what was left out, and where data is nested deeper than
+Python calls may be, it keeps a list of what is still to do.
 """
 
 from __future__ import annotations
@@ -80,77 +81,6 @@ class OmissionNode:
         return [Omission(str(Path(steps)), count, reason) for steps, count in counts.items()]
 
 
-@dataclass(slots=True)
-class FilterWalk:
-    """One walk over one value: containers entered and not yet left, work to do, and what was decided before."""
-
-    opener: Opener
-    texts: Callable[[str, State, OmissionNode], Any] | None = None  # selects inside a string that stands for an object
-    states: dict[State, dict[str, Verdict | None]] = field(default_factory=dict)
-    entered: dict[int, Any] = field(default_factory=dict)
-    todo: list[tuple[Any, Any, Any, State | None, OmissionNode]] = field(default_factory=list)
-
-    def run(self, value: Any, state: State, place: OmissionNode) -> Any:
-        """Filter a value; GONE stands for a scalar where only members are wanted."""
-        result = value if state.whole else self._open(value, state, place)
-        while self.todo:
-            raw, inside, target, below, where = self.todo.pop()
-            if below is None:
-                del self.entered[id(raw)]
-                continue
-            if id(raw) in self.entered:
-                raise ValueError(f"{Path(where.steps)} contains itself")
-            self.entered[id(raw)] = raw
-            self.todo.append((raw, None, None, None, where))
-            if type(inside) is dict:
-                self._members(inside, target, below, where)
-            else:
-                self._elements(inside, target, below, where)
-        return result
-
-    def _members(self, inside: dict[str, Any], target: dict[str, Any], state: State, place: OmissionNode) -> None:
-        decided = self.states.setdefault(state, {})
-        for key in inside:
-            if str(key) not in decided:
-                decided[str(key)] = state.member(str(key))
-        kept = [(key, verdict) for key in inside if (verdict := decided[str(key)]) is not None]
-        names = assign_names([(key, written_key(key, verdict)) for key, verdict in kept])
-        for key, item in inside.items():
-            verdict = decided[str(key)]
-            value = GONE if verdict is None else self._start(item, verdict.state, place, str(key))
-            if value is GONE:
-                place.at(str(key)).left_out += 1
-            else:
-                target[names[key]] = value
-
-    def _elements(self, inside: list[Any], target: list[Any], state: State, place: OmissionNode) -> None:
-        for item in inside:
-            value = self._start(item, state, place, None)
-            if value is GONE:
-                place.at(None).left_out += 1
-            else:
-                target.append(value)
-
-    def _start(self, value: Any, state: State, place: OmissionNode, key: str | None) -> Any:
-        """Return what stands for a member, or an element, of a place."""
-        if state.whole:
-            return value
-        if type(value) is str and state.partial and self.texts is not None:
-            return self.texts(value, state, place.at(key))
-        if type(value) in SCALARS:
-            return GONE if state.partial else value
-        return self._open(value, state, place.at(key))
-
-    def _open(self, value: Any, state: State, place: OmissionNode) -> Any:
-        """Return what stands for a value in the result, and put off the work inside it."""
-        inside = value if type(value) in PLAIN else open_exactly(value, self.opener)
-        if type(inside) is not dict and type(inside) is not list:
-            return GONE if state.partial else inside
-        target: Any = {} if type(inside) is dict else []
-        self.todo.append((value, inside, target, state, place))
-        return target
-
-
 def written_key(key: Any, verdict: Verdict) -> Any:
     """Return the key a kept member is written under; a key that is not text is judged by its text and stays itself."""
     return key if verdict.name == str(key) else verdict.name
@@ -167,6 +97,7 @@ class Row(NamedTuple):
 
     keys: tuple[Any, ...]
     members: list[tuple[Any, str, PlaceFilter | None]]  # that stay: the key, the name to write, the filter inside
+    dropped: frozenset[Any]
     whole: bool  # whether such an object stays as it is
 
 
@@ -175,7 +106,7 @@ class Filters:
 
     __slots__ = ("nodes", "opener", "rows", "select_in_text")
 
-    def __init__(self, opener: Opener, select_in_text: Callable[[str, State], Any]) -> None:
+    def __init__(self, opener: Opener, select_in_text: Callable[[str, State, OmissionNode | None], Any]) -> None:
         self.opener = opener
         self.select_in_text = select_in_text  # selects inside a string that stands for an object
         self.nodes: dict[State, PlaceFilter] = {}
@@ -187,6 +118,15 @@ class Filters:
             return self.nodes.get(state) or PlaceFilter(self, state)
         return self.nodes.setdefault(state, PlaceFilter(self, state))
 
+    def run(self, value: Any, state: State, left_out: OmissionNode | None = None) -> Any:
+        """Filter a value and count what is left out; GONE stands for a scalar where only members are wanted."""
+        if left_out is None:
+            try:
+                return _Walk(self).start(value, self.node(state), None)
+            except RecursionError:  # it is nested deeper than Python calls may be
+                left_out = OmissionNode()
+        return _Walk(self).run(value, self.node(state), left_out)
+
 
 class PlaceFilter:
     """The filter of one place."""
@@ -197,53 +137,100 @@ class PlaceFilter:
         self.filters = filters
         self.state = state
         self.partial, self.whole = state.partial, state.whole
-        self.last = Row((), [], whole=True)  # that was met: records of one list are alike
+        self.last = Row((), [], frozenset(), whole=True)  # that was met: records of one list are alike
 
-    def run(self, value: Any) -> Any:
-        """Filter a value; GONE stands for a scalar where only members are wanted."""
-        if self.whole:
-            return value
-        if type(value) is dict:
-            return self.run_object(value)
-        if type(value) is list:
-            kept = [self.run_object(item) if type(item) is dict else self.run(item) for item in value]
-            return [item for item in kept if item is not GONE] if self.partial else kept
-        inside = value if type(value) in SCALARS else open_exactly(value, self.filters.opener)
-        if type(inside) is dict or type(inside) is list:
-            return self.run(inside)
-        if type(inside) is str and self.partial:
-            return self.filters.select_in_text(inside, self.state)
-        return GONE if self.partial else inside
-
-    def run_object(self, value: dict[Any, Any]) -> dict[Any, Any]:
-        """Filter an object where not every value is kept whole."""
+    def row(self, value: dict[Any, Any]) -> Row:
+        """Return what becomes of an object with these keys."""
         row, keys = self.last, tuple(value)
         if row.keys != keys:
             row = self.last = self.filters.rows.get((self, keys)) or self._learn(keys)
-        if row.whole:
-            return value
-        kept = {}
-        for key, name, node in row.members:
-            item = value[key]
-            if node is None:
-                kept[name] = item
-            elif type(item) is dict:
-                kept[name] = node.run_object(item)
-            elif type(item) in SCALARS and not node.partial:
-                kept[name] = item
-            elif (inner := node.run(item)) is not GONE:
-                kept[name] = inner
-        return kept
+        return row
 
     def _learn(self, keys: tuple[Any, ...]) -> Row:
-        judged = [(key, verdict) for key in keys if (verdict := self.state.member(str(key))) is not None]
+        verdicts = [(key, self.state.member(str(key))) for key in keys]
+        judged = [(key, verdict) for key, verdict in verdicts if verdict is not None]
         names = assign_names([(key, written_key(key, verdict)) for key, verdict in judged])
         node = self.filters.node
         members = [(key, names[key], None if one.state.whole else node(one.state)) for key, one in judged]
-        same = len(members) == len(keys) and all(node is None and key == name for key, name, node in members)
-        row = Row(keys, members, same)
+        dropped = frozenset(key for key, verdict in verdicts if verdict is None)
+        same = not dropped and all(node is None and key == name for key, name, node in members)
+        row = Row(keys, members, dropped, same)
         if sum(len(str(key)) for key in keys) <= LONGEST_ROW:
             if len(self.filters.rows) >= MOST_ROWS:
                 self.filters.rows = {}
             self.filters.rows[self, keys] = row
         return row
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One walk over one value: by recursion, or where it counts at places with a list of what is still to do."""
+
+    filters: Filters
+    todo: list[tuple[Any, Any, Any, Row | PlaceFilter | None, OmissionNode]] = field(default_factory=list)
+    entered: dict[int, Any] = field(default_factory=dict)  # containers that were not left yet
+
+    def run(self, value: Any, node: PlaceFilter, place: OmissionNode) -> Any:
+        """Filter a value of any depth, and refuse one that contains itself."""
+        kept = self.start(value, node, place)
+        while self.todo:
+            raw, inside, target, rule, where = self.todo.pop()
+            if rule is None:
+                del self.entered[id(raw)]
+                continue
+            if id(raw) in self.entered:
+                raise ValueError(f"{Path(where.steps)} contains itself")
+            self.entered[id(raw)] = raw
+            self.todo.append((raw, None, None, None, where))
+            if isinstance(rule, Row):
+                self._members(inside, target, rule, where)
+            else:
+                self._elements(inside, target, rule, where)
+        return kept
+
+    def start(self, value: Any, node: PlaceFilter, place: OmissionNode | None) -> Any:
+        """Return what stands for a value in the result."""
+        if node.whole:
+            return value
+        inside = value if type(value) in PLAIN else open_exactly(value, self.filters.opener)
+        if type(inside) is dict:
+            row = node.row(inside)
+            return inside if row.whole else self._filled(value, inside, {}, row, place)
+        if type(inside) is list:
+            return self._filled(value, inside, [], node, place)
+        if type(inside) is str and node.partial:
+            return self.filters.select_in_text(inside, node.state, place)
+        return GONE if node.partial else inside
+
+    def _filled(self, value: Any, inside: Any, target: Any, rule: Row | PlaceFilter, place: OmissionNode | None) -> Any:
+        """Return the target with what is kept of a container, now or later."""
+        if place is not None:
+            self.todo.append((value, inside, target, rule, place))
+        elif isinstance(rule, Row):
+            self._members(inside, target, rule, None)
+        else:
+            self._elements(inside, target, rule, None)
+        return target
+
+    def _members(self, inside: dict[Any, Any], target: Any, row: Row, place: OmissionNode | None) -> None:
+        if place is not None and row.dropped:
+            for key in inside:  # in the order of the data
+                place.at(str(key)).left_out += key in row.dropped
+        for key, name, below in row.members:
+            item = inside[key]
+            if below is None or (type(item) in SCALARS and not below.partial):
+                target[name] = item
+                continue
+            where = None if place is None else place.at(str(key))
+            if (kept := self.start(item, below, where)) is not GONE:
+                target[name] = kept
+            elif where is not None:
+                where.left_out += 1
+
+    def _elements(self, inside: list[Any], target: Any, node: PlaceFilter, place: OmissionNode | None) -> None:
+        where = None if place is None else place.at(None)
+        for item in inside:
+            if (kept := self.start(item, node, where)) is not GONE:
+                target.append(kept)
+            elif where is not None:
+                where.left_out += 1

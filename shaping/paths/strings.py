@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from shaping.parsers.json import parse_python
-from shaping.paths.filter import GONE, FilterWalk, OmissionNode, Opener
+from shaping.paths.filter import GONE, Filters, OmissionNode
 from shaping.paths.grammar import Deep, Glob, Path
 from shaping.paths.labels import LabelledValues, is_flat
 from shaping.paths.private import SHORTEST_BASE64, PrivateNames, Rest, names_one, private_names
@@ -61,7 +61,7 @@ def may_hold_data(compact_json: bytes | None, state: State) -> bool:
 class StringFilter:
     """One pass over a value that applies rules inside its strings, and leaves all else as it is."""
 
-    opener: Opener
+    filters: Filters
     withhold: bool = False  # whether a text that cannot be read and names an excluded field is replaced
     notes: list[Unreadable] = field(default_factory=list)
     root: OmissionNode = field(default_factory=OmissionNode)  # what is left out of texts is counted in it
@@ -90,9 +90,7 @@ class StringFilter:
         """Return a string that stands where only members are wanted, with those members; GONE where it is no data."""
         if ("{" not in text and "[" not in text) or next(_data_in(text), None) is None:
             return GONE
-        inside = StringFilter(self.opener, withhold=self.withhold, notes=self.notes)
-        inside.root = place or inside.root
-        return inside.run(text, state)
+        return StringFilter(self.filters, root=place or OmissionNode()).run(text, state)
 
     def _members(self, value: dict[Any, Any], state: State, keys: Keys) -> dict[Any, Any]:
         out: dict[Any, Any] | None = None
@@ -178,7 +176,7 @@ class StringFilter:
             inside: Any = self._text(value, state, keys, top=False)
         else:
             opened = self.run(value, state, keys)
-            inside = FilterWalk(self.opener, self.select).run(opened, state, self._place(keys))
+            inside = self.filters.run(opened, state, self._place(keys))
         source = text[found.start : found.end]
         # A key that stands twice in an object is read once: what is private is gone only if the text is written anew.
         if inside is GONE or (

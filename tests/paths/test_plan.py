@@ -352,9 +352,9 @@ def test_rows_of_keys_are_remembered_up_to_a_bound() -> None:
     rows = [{"a": 1, f"k{at}": 0, "b": {"x": 1, f"k{at}": 2}} for at in range(MOST_ROWS)]
     for _ in range(3):
         assert fields.apply(rows) == [{"A": 1, "b": {"x": 1}}] * MOST_ROWS
-    assert len(fields.root.filters.rows) <= MOST_ROWS
+    assert len(fields.filters.rows) <= MOST_ROWS
     assert fields.apply({"a": 1, "k" * LONGEST_ROW: 2}) == {"A": 1}
-    assert all(len("".join(row)) <= LONGEST_ROW for _, row in fields.root.filters.rows)
+    assert all(len("".join(row)) <= LONGEST_ROW for _, row in fields.filters.rows)
 
 
 @pytest.mark.parametrize("path", ["**.a.*.*.*", "**.a*.*.*.*", "**.a.b.b.a"])
@@ -366,7 +366,7 @@ def test_rules_with_more_states_than_are_kept_still_filter_right(path: str, monk
     fields = compile_fields(exclude=[path])
     expected = Oracle(None, [path], {}).run(value)
     assert [fields.apply(value) for _ in range(3)] == [expected] * 3
-    assert len(fields.root.filters.nodes) == 3
+    assert len(fields.filters.nodes) == 3
 
 
 @pytest.mark.parametrize(
