@@ -148,8 +148,11 @@ def _fill(registry: Registry, documents: list[str], directories: list[Path], abo
 
 
 def _chosen(registry: Registry, choice: OperationFilter, limit: int | None) -> list[Spec]:
+    found = registry.list()
+    if not found:
+        raise stopped("no operations were found: there is nothing to serve", 1, code="OPERATION_NOT_FOUND")
     try:
-        specs = select_operations(registry.list(), choice, limit=limit)
+        specs = select_operations(found, choice, limit=limit)
     except TooManyError as problem:
         raise stopped(str(problem), 1, code="TOO_LARGE") from None
     if not specs:

@@ -143,6 +143,11 @@ def test_what_cannot_be_served_says_why(document: str, arguments: list[str], cod
     assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
 
 
+def test_a_folder_without_operations_is_said_to_have_none(tmp_path: Path) -> None:
+    done = run("--scan", str(tmp_path), "--list")
+    assert (done.exit_code, done.stderr) == (1, "no operations were found: there is nothing to serve\n")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
