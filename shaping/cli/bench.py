@@ -19,7 +19,7 @@ import typer
 
 from shaping import Shaper
 from shaping.cli.output import CONFIG, Answer, columns, progress, stopped
-from shaping.cli.payloads import SUFFIXES, Payload, read_bytes, read_payloads
+from shaping.cli.payloads import SUFFIXES, Payload, read_bytes, read_payloads, text_of
 from shaping.clients import find_client
 from shaping.paths import join
 from shaping.response import Json, counted
@@ -239,7 +239,7 @@ def tokens(
     """Count the tokens of files; each number says whether it is exact or an estimate."""
     with _counting(failed=1):
         chosen = counter(tokenizer)
-        texts = {file: read_bytes(file).decode(errors="replace") for file in files}
+        texts = {file: text_of(read_bytes(file)) for file in files}
         counts = {file: TokenCount(chosen.exact(text)) if exact else chosen.count(text) for file, text in texts.items()}
     whole = sum(counts.values())
     rows = [(f"{int(count):,}", count.label, file) for file, count in counts.items()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import replace
 from functools import partial
@@ -15,7 +14,7 @@ import typer
 
 from shaping.cleaning import protect_or_withhold
 from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, Answer, stopped
-from shaping.cli.payloads import read_payloads
+from shaping.cli.payloads import read_payloads, why_no_json
 from shaping.commands.ending import render_wire
 from shaping.commands.storage import streams_of
 from shaping.ledger import record_text
@@ -153,22 +152,12 @@ def _ask_file(shaper: Shaper, file: str, sql: str, max_tokens: int | None) -> Sh
 
 def _read(file: str) -> Any:
     answers = [payload.data for payload in read_payloads([file])]
-    parsed = [parse_to_ask(answer) if isinstance(answer, str) else None for answer in answers]
-    if any(isinstance(answer, str) and found is None for answer, found in zip(answers, parsed, strict=True)):
-        broken = next(filter(None, map(_why_no_json, answers)), None)
+    texts = [answer for answer in answers if isinstance(answer, str)]
+    read = {text: parsed.value for text in texts if (parsed := parse_to_ask(text)) is not None}
+    if len(read) < len({*texts}):
+        broken = next(filter(None, map(why_no_json, texts)), None)
         why = f" and is not valid JSON: {broken}" if broken else ""
         hint = "JSON, JSON lines, CSV, XML, YAML and text tables are read."
         raise stopped(f"{file} holds no records{why}", 1, hint=hint)
-    values = [answer if found is None else found.value for answer, found in zip(answers, parsed, strict=True)]
+    values = [read[answer] if isinstance(answer, str) else answer for answer in answers]
     return values[0] if len(values) == 1 else values
-
-
-def _why_no_json(answer: Any) -> str:
-    """Say why a text that begins as JSON is none."""
-    if not isinstance(answer, str) or answer.lstrip()[:1] not in {"{", "["}:
-        return ""
-    try:
-        json.loads(answer)
-    except (ValueError, RecursionError) as problem:
-        return str(problem)
-    return ""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 import sys
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +16,7 @@ import typer
 
 from shaping.cli.output import stopped
 from shaping.clients import find_client, texts_in
+from shaping.commands.output import decode
 from shaping.mcp.parts import read_result
 from shaping.parsers import EXACT, parse
 from shaping.parsers.json import write_json
@@ -73,16 +76,39 @@ def data_of(result: Mapping[str, Any]) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def read_bytes(file: str) -> bytes:
-    """Read a file, or standard input for `-`; one that cannot be read ends the command."""
-    if file == "-":
-        if sys.stdin.isatty():
-            typer.echo("reading standard input; end it with Ctrl-D", err=True)
-        return sys.stdin.buffer.read()
+def loaded(text: str) -> Any:
+    """Return the data that a text holds, also what only Python takes for JSON (NaN, lone surrogates), or the text."""
     try:
-        return Path(file).read_bytes()
-    except OSError as problem:
-        raise stopped(f"cannot read {file}: {problem.strerror}") from None
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        parsed = parse(text, EXACT)
+    return text if parsed is None else parsed.value
+
+
+def why_no_json(text: str) -> str:
+    """Say why a text that begins as JSON is none."""
+    try:
+        if text.lstrip()[:1] in {"{", "["}:
+            json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        return str(problem)
+    return ""
+
+
+def read_bytes(file: str) -> bytes:
+    """Read a file, unpacked, or standard input for `-`; one that cannot be read ends the command."""
+    try:
+        if file == "-" and sys.stdin.isatty():
+            typer.echo("reading standard input; end it with Ctrl-D", err=True)
+        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
+    except (OSError, EOFError) as problem:
+        raise stopped(f"cannot read {file}: {getattr(problem, 'strerror', None) or problem}") from None
+
+
+def text_of(raw: bytes) -> str:
+    """Return the text of a file, which Windows may have written as UTF-16."""
+    return raw.decode("utf-16", "replace") if raw.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else decode(raw)
 
 
 def read_payloads(places: Iterable[str]) -> Iterator[Payload]:
@@ -91,20 +117,9 @@ def read_payloads(places: Iterable[str]) -> Iterator[Payload]:
         inside = sorted(Path(place).rglob("*")) if Path(place).is_dir() else []
         listed = [str(path) for path in inside if path.name.endswith(SUFFIXES) and path.is_file()]
         for file in listed if Path(place).is_dir() else [place]:
-            yield from _payloads(file, read_bytes(file))
-
-
-def loaded(text: str) -> Any:
-    """Return the data that a text holds, or the text."""
-    parsed = parse(text, EXACT)
-    return text if parsed is None else parsed.value
-
-
-def _payloads(name: str, raw: bytes) -> Iterator[Payload]:
-    text = (gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw).decode(errors="replace")
-    if not name.endswith(LINES):
-        yield Payload(name, text)
-        return
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
-            yield Payload(f"{name}:{number}", line)
+            text = text_of(read_bytes(file))
+            if not file.endswith(LINES):
+                yield Payload(file, text)
+                continue
+            lines = enumerate(text.splitlines(), start=1)
+            yield from (Payload(f"{file}:{number}", line) for number, line in lines if line.strip())

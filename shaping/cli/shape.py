@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from typing import Annotated, Any
@@ -13,10 +12,9 @@ import typer
 from shaping import Shaped, Shaper, using
 from shaping.cleaning import unmatched
 from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, PROFILE, Answer, stopped
-from shaping.cli.payloads import data_of, is_mcp_result, read_bytes
+from shaping.cli.payloads import Payload, data_of, read_bytes, text_of, why_no_json
 from shaping.commands.output import is_text
-from shaping.parsers import EXACT, parse
-from shaping.parsers.json import read_json
+from shaping.parsers import parse
 from shaping.present import Presented
 from shaping.present.notices import missing, noise_notice
 from shaping.response import Warned, counted
@@ -67,13 +65,15 @@ def shape(
         raise stopped(f"{_name(file)} holds {len(raw):,} bytes that are not UTF-8 text")
     if file == "-" and not raw.strip():
         typer.echo("warning: standard input was empty", err=True)
+    payload = Payload(file, text_of(raw))
+    if isinstance(payload.value, str) and (why := why_no_json(payload.text)):
+        typer.echo(f"warning: this looks like JSON and is not, so it is shaped as text: {why}", err=True)
     with using(profile, fields=kept, max_tokens=max_tokens):
         if not mcp:
             whole = max_tokens is None
-            data = _data(raw) if shaper.plan(tool).enabled else raw.decode(errors="replace").removesuffix("\n")
-            data = data_of(data) if is_mcp_result(data) else data
+            data = payload.data if shaper.plan(tool).enabled else payload.text.removesuffix("\n")
             return _shaped(shaper, data, tool, kept, value=value, quiet=quiet, as_json=as_json, whole=whole)
-        given = _mcp_result(raw, file)
+        given = _mcp_result(payload)
         result, data = shaper.shape_result(given, tool=tool, client=client), data_of(given)
         notes = _told(_unmatched(data, kept, shaper.plan(tool, surface="mcp")))
     return Answer(result, [orjson.dumps(result, option=orjson.OPT_INDENT_2).decode()], notes)
@@ -168,29 +168,12 @@ def _meta(shaped: Shaped, before: int, *, whole: bool) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value} | {"tokens": prices}
 
 
-def _data(raw: bytes) -> Any:
-    """Read JSON, also what only Python takes for it (NaN, lone surrogates), or JSON values in a row; else the text."""
-    problem: Exception | None = None
-    for read in (read_json, json.loads):
-        try:
-            return read(raw)
-        except (ValueError, RecursionError) as fault:
-            problem = fault
-    text = raw.decode(errors="replace")
-    found = parse(text, EXACT)
-    if found is not None:
-        return found.value
-    if text.lstrip()[:1] in ("{", "["):
-        typer.echo(f"warning: this looks like JSON and is not, so it is shaped as text: {problem}", err=True)
-    return text
-
-
-def _mcp_result(raw: bytes, file: str) -> dict[str, Any]:
-    result = _data(raw)
+def _mcp_result(payload: Payload) -> dict[str, Any]:
+    result = payload.value
     channels = {"content": list, "structuredContent": dict}
     if not isinstance(result, dict) or not any(isinstance(result.get(name), kind) for name, kind in channels.items()):
         expected = "expected an object with a list `content`; without --mcp it is shaped as data"
-        raise stopped(f"{_name(file)} holds no MCP result: {expected}")
+        raise stopped(f"{_name(payload.name)} holds no MCP result: {expected}")
     return result
 
 

@@ -5,7 +5,9 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from typer.testing import CliRunner
 
+from shaping.cli.app import build
 from shaping.cli.payloads import Payload, read_payloads
 
 if TYPE_CHECKING:
@@ -72,3 +74,14 @@ def test_files_folders_lines_and_gzip_are_read_in_order(tmp_path: Path) -> None:
 def test_data_deeper_than_orjson_writes_is_written() -> None:
     text = "[" * 600 + "]" * 600
     assert Payload("", text).compact == text
+
+
+def test_a_packed_file_and_one_of_windows_are_read_by_every_command(tmp_path: Path) -> None:
+    packed, wide = tmp_path / "a.json.gz", tmp_path / "b.json"
+    packed.write_bytes(gzip.compress(b'[{"n": 1}]'))
+    wide.write_text('[{"n": 1}]', encoding="utf-16")
+    for file in (str(packed), str(wide)):
+        for words in (["shape", "--value"], ["query"], ["tokens"], ["bench"]):
+            done = CliRunner().invoke(build(), [words[0], file, *words[1:]])
+            assert (done.exit_code, "not UTF-8" in done.output) == (0, False)
+        assert '{"data":[{"n":1}]}' in CliRunner().invoke(build(), ["shape", "--value", file]).output
