@@ -98,14 +98,14 @@ def _compare(payloads: Sequence[Payload], setup: Setup) -> Iterator[Comparison]:
 def _compared(comparisons: Sequence[Comparison], tokenizer: str) -> Answer:
     whole = total(comparisons)
     data = {"tokenizer": tokenizer, "payloads": [*map(asdict, comparisons)], "total": asdict(whole)}
-    rows: list[tuple[str, ...]] = [("payload", "as sent", "compact", "profile", "shaped", "saved", "ms")]
+    rows: list[tuple[str | int, ...]] = [("payload", "as sent", "compact", "profile", "shaped", "saved", "ms")]
     for comparison in (*comparisons, whole):
-        first = (Path(comparison.name).name, f"{comparison.raw:,}", f"{comparison.compact:,}")
+        first: tuple[str | int, ...] = (Path(comparison.name).name, comparison.raw, comparison.compact)
         for cost in comparison.profiles:
-            numbers = (f"{cost.tokens:,}", f"{cost.saved_percent:.1f}%", f"{cost.milliseconds:.1f}")
+            numbers = (cost.tokens, f"{cost.saved_percent:.1f}%", f"{cost.milliseconds:.1f}")
             rows.append((*first, cost.profile, *numbers))
             first = ("", "", "")
-    return Answer(data, ["tokens", *columns(rows, {1, 2, 4, 5, 6})])
+    return Answer(data, ["tokens", *columns(rows)])
 
 
 def _fields(costs: list[tuple[str, int]], top: int) -> Answer:
@@ -113,8 +113,8 @@ def _fields(costs: list[tuple[str, int]], top: int) -> Answer:
     shown = costs[:top]
     if rest := costs[top:]:
         shown.append((counted(len(rest), "more field"), sum(tokens for _, tokens in rest)))
-    rows = [(name, f"{tokens:,}", f"{100 * tokens / (whole or 1):.1f}%") for name, tokens in (*shown, ("total", whole))]
-    lines = ["tokens of the compact JSON", *columns([("field", "tokens", "share"), *rows], {1, 2})]
+    rows = [(name, tokens, f"{tokens / (whole or 1):.1%}") for name, tokens in (*shown, ("total", whole))]
+    lines = ["tokens of the compact JSON", *columns([("field", "tokens", "share"), *rows])]
     fields = [{"path": path, "tokens": tokens} for path, tokens in costs]
     return Answer({"fields": fields, "total": whole}, lines)
 
@@ -242,11 +242,11 @@ def tokens(
         texts = {file: text_of(read_bytes(file)) for file in files}
         counts = {file: TokenCount(chosen.exact(text)) if exact else chosen.count(text) for file, text in texts.items()}
     whole = sum(counts.values())
-    rows = [(f"{int(count):,}", count.label, file) for file, count in counts.items()]
+    rows = [(int(count), count.label, file) for file, count in counts.items()]
     told = [
         {"file": file, "tokens": int(count), "method": count.method, "error_bound": count.error_bound}
         for file, count in counts.items()
     ]
     elsewhere = [{"family": other.family, "about": other.label, "source": other.source} for other in multipliers()]
     data = {"tokenizer": tokenizer, "files": told, "total": whole, "elsewhere": elsewhere}
-    return Answer(data, columns([*rows, (f"{whole:,}", "", "total")] if len(rows) > 1 else rows, {0}))
+    return Answer(data, columns([*rows, (whole, "", "total")] if len(rows) > 1 else rows))

@@ -142,20 +142,11 @@ def _report(by_client: dict[str, list[Transcript]], rows: Iterable[ToolReplay], 
     shaped = [row for row in rows if row.server != BUILT_IN]
     yield ""
     heads = ("server/tool", "calls", "tokens read", "with shaping", "saved", "used later", "missing")
-    numbers = [
-        (
-            f"{row.calls:,}",
-            f"{row.before:,}",
-            f"{row.after:,}",
-            f"{row.saved:.0%}",
-            f"{row.used:,}",
-            f"{sum(row.missing.values()):,}",
-        )
+    rows_of = (
+        (_name(row), row.calls, row.before, row.after, f"{row.saved:.0%}", row.used, sum(row.missing.values()))
         for row in shaped
-    ]
-    yield from columns(
-        [heads, *((_name(row), *cells) for row, cells in zip(shaped, numbers, strict=True))], range(1, 7)
     )
+    yield from columns([heads, *rows_of])
     before, after = sum(row.before for row in shaped), sum(row.after for row in shaped)
     if before:
         saved = f"{1 - after / before:.0%} of {before:,} tokens"

@@ -169,10 +169,19 @@ def _lines(sums: list[LedgerSum], by: str, path: str, dropped: int, price: Price
         yield "Calls through the proxy, the middleware, `shaping run`, hooks and integrations are entered there."
         return
     everything, totals = add_up(sums), group(sums, by)
-    rows = [(by, "calls", "before", "after", "saved", "")]
-    rows += [(name or "(unnamed)", *_cells(total)) for name, total in totals.items()]
-    rows += [("in all", *_cells(everything))] if len(totals) > 1 else []
-    yield from columns(rows, range(1, 6))
+    named = [*totals.items(), *([("in all", everything)] if len(totals) > 1 else [])]
+    rows = (
+        (
+            name or "(unnamed)",
+            total.calls or "",
+            total.before,
+            total.after,
+            total.saved,
+            f"{total.share:.1%}" if total.before else "",
+        )
+        for name, total in named
+    )
+    yield from columns([(by, "calls", "before", "after", "saved", ""), *rows])
     yield ""
     yield f"{everything}. {_counting(sums, everything)}."
     if price is not None:
@@ -187,16 +196,6 @@ def _worth(total: Totals, price: Price) -> str:
     kind = "input" if price.cache_write is None else "cache writes"
     each = "" if turn is None else f", and {turn - once:,.4f} more for each turn that they would have stayed"
     return f"Worth {once:,.4f} {price.currency} as {kind} of {price.model} (prices of {price.date}){each}."
-
-
-def _cells(total: Totals) -> tuple[str, str, str, str, str]:
-    return (
-        f"{total.calls:,}" if total.calls else "",
-        f"{total.before:,}",
-        f"{total.after:,}",
-        f"{total.saved:,}",
-        f"{100 * total.share:.1f}%" if total.before else "",
-    )
 
 
 def _counting(sums: list[LedgerSum], total: Totals) -> str:

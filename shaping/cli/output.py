@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import re
 import socket
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import wraps
@@ -35,6 +36,7 @@ MAX_TOKENS = typer.Option(metavar="N", min=1, help="The most tokens the answer m
 # A command's module is imported when the command is called.
 _STARTED: Final = perf_counter()
 _PROGRESS_AFTER: Final = 1.0  # seconds
+_NUMBER: Final = re.compile(r"(-?[\d.,]+%?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +66,16 @@ class Answer:
             raise typer.Exit(self.exit_code)
 
 
-def columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
-    """Write rows as lines with their cells below each other; those of the columns in `right` end alike."""
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.rjust(width) if at in right else cell.ljust(width)
-            for at, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+def columns(rows: Iterable[Sequence[str | int]]) -> list[str]:
+    """Write rows as lines with their cells below each other; those of columns with numbers below a head end alike."""
+    cells = [[f"{cell:,}" if isinstance(cell, int) else cell for cell in row] for row in rows]
+    turned = [_column(column, column[1:] or column) for column in zip(*cells, strict=True)]
+    return ["  ".join(row).rstrip() for row in zip(*turned, strict=True)]
+
+
+def _column(cells: Sequence[str], body: Sequence[str]) -> list[str]:
+    width, numbers = max(map(len, cells)), all(map(_NUMBER.fullmatch, body))
+    return [cell.rjust(width) if numbers else cell.ljust(width) for cell in cells]
 
 
 def print_failure(detail: ErrorDetail, exit_code: int) -> typer.Exit:

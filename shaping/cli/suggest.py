@@ -128,8 +128,7 @@ def _fields(chosen: Iterable[ToolSuggestion]) -> Iterable[str]:
 def _table(chosen: Iterable[ToolSuggestion], target: float | None) -> Iterable[str]:
     rows = sorted(chosen, key=lambda one: (-one.before, one.tool))
     heads = ("tool", "calls", "tokens as sent", "shaped now", "with the rules")
-    cells = [(one.tool, f"{one.calls:,}", f"{one.before:,}", f"{one.now:,}", f"{one.after:,}") for one in rows]
-    yield from columns([heads, *cells], range(1, 5))
+    yield from columns([heads, *((one.tool, one.calls, one.before, one.now, one.after) for one in rows)])
     before, now, after = (sum(getattr(one, name) for one in rows) for name in ("before", "now", "after"))
     saved = f"{1 - after / before:.0%} of {before:,} tokens saved" if before else "there are no calls"
     yield f"{saved}; {1 - now / before:.0%} without these rules" if before else saved

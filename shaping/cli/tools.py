@@ -92,7 +92,7 @@ def _table(costs: list[dict[str, Any]]) -> list[str]:
     total = {name: sum(row[name] for row in costs) for name in ("tokens", "shown")}
     rows = [*costs, {"tool": counted(len(costs), "tool"), **total}]
     names = ["tokens", *(["shown"] if any(row["tokens"] != row["shown"] for row in rows) else []), "tool"]
-    return columns([names, *([str(row[name]) for name in names] for row in rows)], range(len(names) - 1))
+    return columns([names, *([row[name] for name in names] for row in rows)])
 
 
 def manifest(*, etag: Annotated[str | None, ETAG] = None) -> Answer:
