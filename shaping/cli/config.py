@@ -127,18 +127,16 @@ def _loaded(path: Path | None) -> LoadedConfig:
 
 def _rules_without_tool(config: LoadedConfig) -> Iterator[str]:
     """Name the rules that match no tool of the ledger, or of the traffic that the config was suggested from."""
-    from shaping.learning.drift import Baseline, baseline_path  # noqa: PLC0415 (only a config with rules needs it)
+    from shaping.learning.drift import Baseline, baseline_path, idle_rules  # noqa: PLC0415 (only a config with rules needs it)
 
     rules = config.config.tool_overrides or {}
     tools = _tools_called() if rules else set()
     for file in map(Path, config.files if rules else ()):
         tools |= {*(baseline.tools if (baseline := Baseline.read(baseline_path(file))) is not None else ())}
-    for rule in rules if tools else ():
-        if not any(fits(tool, rule) for tool in tools):
-            names = tools if "/" in rule else {tool.rpartition("/")[2] for tool in tools}
-            near = did_you_mean(nearest(rule, sorted(names), n=1))
-            so_far = f"{len(tools):,} tools were" if len(tools) > 1 else f"only {next(iter(tools))} was"
-            yield f"note: the rules for {rule!r} match no tool called so far ({so_far}).{near}"
+    for rule, near in idle_rules(rules, tools) if tools else ():
+        so_far = f"{len(tools):,} tools were" if len(tools) > 1 else f"only {next(iter(tools))} was"
+        meant = did_you_mean([near] if near else [])
+        yield f"note: the rules for {rule!r} match no tool called so far ({so_far}).{meant}"
 
 
 def _tools_called() -> set[str]:

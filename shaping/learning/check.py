@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.learning.drift import Baseline, Drift, baseline_path, find_drift, find_idle, findings_path, keep_findings
+from shaping.learning.drift import Baseline, Drift, baseline_path, find_drift, findings_path, keep_findings
 from shaping.learning.fields import covers, found_in, jmespath_names, leads_to, names
 from shaping.learning.statistics import parallel, read_traffic
 from shaping.learning.traffic import SURFACES, Piece, ToolCall, folder_size, pieces, read_piece
@@ -213,7 +213,7 @@ def check_traffic(
         with parallel(folder_size(folder)) as run:
             found = run(partial(_contracts_of, _given(config)), pieces(folder))
             merged = reduce(ContractReport.merge, found, merged)
-    drift = [*find_idle(traffic, config), *find_drift(traffic, config, baseline)]
+    drift = find_drift(traffic, config, baseline, whole=True)
     path = findings_path()
     if path is not None:
         with suppress(OSError):  # the page shows it where it can be written; the check has its result all the same

@@ -22,7 +22,7 @@ from shaping.settings.plan import full_name
 from shaping.settings.resolve import fits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from shaping.settings.loading import LoadedConfig
     from shaping.shaper import Shaper
@@ -91,65 +91,62 @@ def baseline_path(config: Path) -> Path:
     return config.with_name(f"{config.stem}.traffic.json")
 
 
-def find_drift(traffic: TrafficStatistics, config: LoadedConfig, baseline: Baseline | None) -> list[Drift]:
-    """List what changed since the baseline, and the paths of a config that match nothing."""
-    overrides = (config.config.tool_overrides or {}).items()
-    found = [one for pattern, rules in overrides for one in _unmatched(traffic, pattern, rules, _PATHS)]
+def find_drift(
+    traffic: TrafficStatistics, config: LoadedConfig, baseline: Baseline | None, *, whole: bool = False
+) -> list[Drift]:
+    """List what changed since the baseline, and the paths of a config that match nothing.
+
+    Of `whole` traffic, and not the first calls of a session, also rules that match no tool, and what holds for all.
+    """
+    rules: dict[str, tuple[str, Any]] = {
+        pattern: (pattern, one) for pattern, one in (config.config.tool_overrides or {}).items()
+    }
+    found: list[Drift] = []
+    if whole:
+        found += _without_tool(traffic, [*rules])
+        if config.config.global_ is not None:
+            rules["global"] = ("**", config.config.global_)
+    for named, (pattern, one) in rules.items():
+        fields = {path for tool in traffic.tools.values() if fits(tool.name, pattern) for path in tool.fields if path}
+        found += _unmatched(named, one, sorted(fields), whole=whole)
     if baseline is not None:
-        for one in traffic.tools.values():
-            if (before := baseline.tools.get(one.name)) is not None:
-                found += _changed_fields(one, before["fields"], config)
+        for tool in traffic.tools.values():
+            if (before := baseline.tools.get(tool.name)) is not None:
+                found += _changed_fields(tool, before["fields"], config)
         found += _changed_definitions(traffic, baseline)
     return sorted(found, key=lambda drift: (drift.tool, drift.kind, drift.path))
 
 
-def find_idle(traffic: TrafficStatistics, config: LoadedConfig) -> list[Drift]:
-    """List rules that match no tool of whole traffic, and paths of a config's global rules that match none of it."""
-    tools = sorted(
-        {one.name for one in traffic.tools.values()}
-        | {full_name(tool["name"], server) for server, (_, tools) in traffic.definitions.items() for tool in tools}
-    )
-    patterns = config.config.tool_overrides or {}
-    idle = [pattern for pattern in patterns if not any(fits(tool, pattern) for tool in tools)]
-    found = [Drift("unmatched", pattern, "", *_no_tool(pattern, tools)) for pattern in idle]
-    for pattern, rules in patterns.items():
-        found += _only_deeper(traffic, pattern, rules)
-    if config.config.global_ is not None:
-        found += _unmatched(traffic, "**", config.config.global_, (), named="global")
-        found += _only_deeper(traffic, "**", config.config.global_, named="global")
-    return found
+def _without_tool(traffic: TrafficStatistics, patterns: list[str]) -> Iterator[Drift]:
+    tools = {one.name for one in traffic.tools.values()}
+    tools |= {full_name(tool["name"], server) for server, (_, tools) in traffic.definitions.items() for tool in tools}
+    for pattern, near in idle_rules(patterns, tools):
+        rule = f"write {near!r}" if near else "take them out"
+        yield Drift("unmatched", pattern, "", "these rules match no tool of this traffic", rule)
 
 
-def _only_deeper(traffic: TrafficStatistics, pattern: str, rules: Any, *, named: str = "") -> Iterator[Drift]:
-    """Report the private paths that match nothing at their place, but something deeper."""
-    fields = {path for one in traffic.tools.values() if fits(one.name, pattern) for path in one.fields}
-    for path in rules.private or ():
-        deep = deep_path(path)
-        if not any(leads_to(path, one) for one in fields) and any(leads_to(deep, one) for one in fields):
-            message = f"private {path!r} matches nothing but deeper in this traffic"
-            yield Drift("unmatched", named or pattern, path, message, f"write {deep!r}")
+def idle_rules(patterns: Iterable[str], tools: Collection[str]) -> Iterator[tuple[str, str | None]]:
+    """List the patterns that match none of some tools, each with the tool that may have been meant."""
+    for pattern in patterns:
+        if not any(fits(tool, pattern) for tool in tools):
+            names = {tool if "/" in pattern else tool.rpartition("/")[2] for tool in tools}
+            yield pattern, next(iter(nearest(pattern, sorted(names), n=1)), None)
 
 
-def _unmatched(
-    traffic: TrafficStatistics, pattern: str, rules: Any, keys: Sequence[str], *, named: str = ""
-) -> Iterator[Drift]:
-    """Report the paths of some rules that no field of the tools which they are for has."""
-    tools = (one for one in traffic.tools.values() if fits(one.name, pattern) and one.calls > one.failed)
-    fields = sorted({path for one in tools for path in one.fields if path})
-    listed = [(key, path) for key in keys for path in getattr(rules, key) or ()]
+def _unmatched(named: str, rules: Any, fields: Sequence[str], *, whole: bool) -> Iterator[Drift]:
+    """Report the paths of some rules that match none of the fields; private ones, where they match something deeper."""
+    listed = [(key, path) for key in _PATHS for path in getattr(rules, key, None) or ()]
     listed += [("redact.paths", path) for path in getattr(rules.redact, "paths", None) or ()]
     for key, path in listed if fields else ():
         if not any(leads_to(path, one) for one in fields):
             near = nearest(path, fields, n=1)
             rule = f"write {near[0]!r}, or take the path out of {key}" if near else f"take it out of {key}"
-            message = f"{key} {path!r} matches nothing in this traffic"
-            yield Drift("unmatched", named or pattern, path, message, rule)
-
-
-def _no_tool(pattern: str, tools: list[str]) -> tuple[str, str]:
-    names = tools if "/" in pattern else [tool.rpartition("/")[2] for tool in tools]
-    near = nearest(pattern, names, n=1)
-    return "these rules match no tool of this traffic", f"write {near[0]!r}" if near else "take them out"
+            yield Drift("unmatched", named, path, f"{key} {path!r} matches nothing in this traffic", rule)
+    for path in rules.private or () if whole else ():
+        deep = deep_path(path)
+        if not any(leads_to(path, one) for one in fields) and any(leads_to(deep, one) for one in fields):
+            message = f"private {path!r} matches nothing but deeper in this traffic"
+            yield Drift("unmatched", named, path, message, f"write {deep!r}")
 
 
 def _changed_fields(one: ToolStatistics, before: Mapping[str, Any], config: LoadedConfig) -> Iterator[Drift]:
