@@ -9,6 +9,8 @@ line.
 Of lines that come again the first is marked, and the others are written as its mark: `&3: MTU 1500` is a line that
 comes again, `&3` is that line again, `&3-7` are the lines from `&3:` to `&7:`, one after the other, and `&3 x4` is a
 line four times. A legend stands above the text.
+
+Lines that were found in files, `src/a.py:12:text`, stand below their file's path as `12:text`; a legend above says so.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import groupby, zip_longest
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Final
 
 from shaping.encoders.templates import (
@@ -66,6 +69,12 @@ _INDENTED = re.compile(r"^(?: {2}|\t)[ \t]*\S", re.MULTILINE)
 _WIDE_GAP = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
 _TAGGED = re.compile(r"#(\d+)(?:=(.*)|( \((\d+) lines\):)|(?: (.*))?)")
 
+_PATHS_LEGEND: Final = "(each path{} stands above the lines found in it)"
+_BELOW_PATHS = re.compile(re.escape(_PATHS_LEGEND).replace(re.escape("{}"), "(?: in (.*))?"))
+_FOUND_IN = re.compile(r"([^\s:]*[/\\.][^\s:]*):(?=\d+:)")
+_NUMBERED = re.compile(r"\d+([:-])")
+_BETWEEN: Final = frozenset({"--", ""})  # lines that `grep -C` and others write between what they found in one file
+
 LEGEND: Final = "(&1-3 = the lines marked &1: to &3:, again)"
 _MARK_PAYS: Final = 24  # characters that a mark must save
 _MARKS_SAVE: Final = 0.1  # of the characters of a text is what marks must save
@@ -86,6 +95,7 @@ def encode(text: str) -> str:
         or text.count("\n") < LEAST - 1
         or _DOCUMENT.match(text)
         or _OWN.search(f"\n{text}")
+        or _BELOW_PATHS.match(text)
         or is_diff(text)
     ):
         return text
@@ -94,6 +104,8 @@ def encode(text: str) -> str:
     ways = [written] if _pays(written, text) else []
     if marked and _pays(in_marks := f"{LEGEND}\n{_in_kinds(marked)}", text) and not _is_source(lines):
         ways.append(in_marks)
+    if _pays(located := "\n".join(below_paths(lines) or lines), text):
+        ways.append(located)
     return min(ways, key=count) if len(ways) > 1 else ways[0] if ways else text
 
 
@@ -144,6 +156,8 @@ def decode(text: str) -> str:
     lines: list[str] = []
     tag, left = "", 0
     first, _, rest = text.partition("\n")
+    if _BELOW_PATHS.fullmatch(first):
+        return "\n".join(with_paths(text.split("\n")))
     for line in (rest if first == LEGEND else text).split("\n"):
         found = _TAGGED.fullmatch(line) if not left else None
         if left:
@@ -264,6 +278,42 @@ def mark(lines: Words) -> list[str]:
             written.append(line)
     written += _again(run)
     return written if sum(map(len, written)) + len(written) < (1 - _MARKS_SAVE) * size else []
+
+
+def below_paths(lines: Words) -> list[str]:
+    """Return the lines that were found in files below the paths of these, or none where they could be misread there."""
+    paths = {found[1] for line in lines if (found := _FOUND_IN.match(line))}
+    if not paths or any(map(_NUMBERED.match, (*lines, *paths))):
+        return []
+    place = re.compile(f"({'|'.join(map(re.escape, sorted(paths, reverse=True)))})([:-])(?=\\d+\\2)")
+    shared = commonprefix([*paths])  # noqa: RUF071 (cut at its last slash)
+    folder = shared.rpartition("/")[0] if len(paths) > 1 else ""
+    written = [_PATHS_LEGEND.format(f" in {folder}/" if folder else "")]
+    path = None
+    for line in lines:
+        if found := place.match(line):
+            if found[1] != path:
+                path = found[1]
+                written.append(path.removeprefix(f"{folder}/"))
+            written.append(line[found.end() :])
+        else:
+            path = path if line in _BETWEEN else None
+            written.append(line)
+    return written
+
+
+def with_paths(lines: Words) -> Iterator[str]:
+    """Return the lines that stand below the paths of their files, each behind its path."""
+    legend = _BELOW_PATHS.fullmatch(lines[0]) if lines else None
+    folder = (legend and legend[1]) or ""
+    path = ""
+    for line, following in zip(lines[1:], [*lines[2:], ""], strict=False):
+        if found := _NUMBERED.match(line):
+            yield f"{folder}{path}{found[1]}{line}"
+        elif line not in _BETWEEN and _NUMBERED.match(following):
+            path = line
+        else:
+            yield line
 
 
 def _often(lines: Iterable[str]) -> dict[str, int]:

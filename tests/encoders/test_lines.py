@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from shaping import Shaper, using
-from shaping.encoders.lines import LEGEND, decode, encode, mark, unmark
+from shaping.encoders.lines import LEGEND, below_paths, decode, encode, mark, unmark, with_paths
 
 CASES = Path(__file__).parents[1] / "cases" / "commands"
 
@@ -150,6 +150,54 @@ def test_a_text_is_written_short_by_a_tool_and_not_by_one_that_reads_files() -> 
             (whole,) = shaper.shape_result(result, tool="read_file", channels="text")["content"]
         assert unpadded(decode(short["text"])) == unpadded(PACKAGES) != short["text"]
         assert whole["text"] == PACKAGES
+
+
+def test_lines_that_were_found_in_files_stand_below_their_paths() -> None:
+    text = (
+        "3 files\n"
+        "lib/shop/cart/total.py:12:def total(lines: list[Line]) -> Decimal:\n"
+        'lib/shop/cart/total.py-13-    """Add the lines up."""\n'
+        "--\n"
+        "lib/shop/cart/total.py:40:    return total(open_lines)\n"
+        "lib/shop/mail-2-go/send.py:7:from shop.cart.total import total\n"
+        "lib/shop/mail-2-go/send.py:9:    amount = total(order.lines)\n"
+        "lib/shop/mail-2-go/send.py:31:    logger.info('total %s', amount)"
+    )
+    written = encode(text)
+    assert written == (
+        "(each path in lib/shop/ stands above the lines found in it)\n"
+        "3 files\n"
+        "cart/total.py\n"
+        "12:def total(lines: list[Line]) -> Decimal:\n"
+        '13-    """Add the lines up."""\n'
+        "--\n"
+        "40:    return total(open_lines)\n"
+        "mail-2-go/send.py\n"
+        "7:from shop.cart.total import total\n"
+        "9:    amount = total(order.lines)\n"
+        "31:    logger.info('total %s', amount)"
+    )
+    assert decode(written) == text
+
+
+def test_lines_that_could_be_misread_below_a_path_stay_as_they_are() -> None:
+    text = "\n".join(f"lib/shop/cart/total.py:{at}:total" for at in range(20)) + "\n12: the last one"
+    assert decode(encode(text)) == text
+    assert "\n12:total" not in encode(text)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["src/a.py", "src/a.py-1", "src/lib/b-2-c.rs"]), st.integers(1, 99), st.sampled_from("-:")
+        )
+        | st.sampled_from(["--", "", "Binary file src/x matches", "src/a.py", "src/a.py:"]),
+        min_size=8,
+    )
+)
+def test_any_lines_found_in_files_come_back(found: list[tuple[str, int, str] | str]) -> None:
+    lines = [one if isinstance(one, str) else f"{one[0]}{one[2]}{one[1]}{one[2]}def a(b): pass" for one in found]
+    assert list(with_paths(below_paths(lines))) == (lines if below_paths(lines) else [])
 
 
 def test_a_secret_is_masked_before_lines_are_written_short() -> None:

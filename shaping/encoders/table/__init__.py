@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSION", "decode", "encode"]
 
-VERSION = 9  # of the format in docs/table-format.md; whatever changes a written text changes it
+VERSION = 10  # of the format in docs/table-format.md; whatever changes a written text changes it
 
 
 _NOTE = re.compile(r"(?:null|empty)(?: if missing)?: |\(")  # a line that is about the data: no name begins so
