@@ -10,6 +10,7 @@ import math
 import os
 import re
 import stat
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
@@ -308,100 +309,89 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self.text = text
         self.repeated: list[tuple[Keys, int, int]] = []  # where, and on which lines
-        self.at = self._end = 0  # the end of the last token is before the blanks behind it
-        self._line = 1
-        self._move(1 if text.startswith("\ufeff") else 0)
+        self.start = self._next(1 if text.startswith("\ufeff") else 0)
+        self._ends = [found.end() for found in re.finditer("\n", text)]
 
     def is_empty(self) -> bool:
-        return self.at == len(self.text)
+        return self.start == len(self.text)
 
     def document(self) -> JsonNode:
-        node = self._value(())
-        if self.at < len(self.text):
-            self._fail(_END_OF_FILE)
+        node = self._value(self.start, ())
+        if (after := self._next(node.end)) < len(self.text):
+            self._fail(after, _END_OF_FILE)
         return node
 
-    def _value(self, keys: Keys, key_line: int | None = None) -> JsonNode:
+    def _value(self, at: int, keys: Keys, line: int | None = None) -> JsonNode:
+        """Read the value at a place; `line` is that of its key."""
+        line = line or bisect_right(self._ends, at) + 1
         if len(keys) > _DEEPEST:
-            self._fail(f"at most {_DEEPEST} levels")
-        start, line = self.at, key_line or self._line
-        if self._next in ("{", "["):
-            members, elements = self._container(keys, "}" if self._next == "{" else "]")
-            value: Json = [node.value for node in elements]
-            if self.text[start] == "{":
-                value = {key: node.value for key, node in members.items()}
-            return JsonNode(value, start, self._end, line, members, tuple(elements))
-        value = self._string() if self._next == '"' else self._scalar()
-        return JsonNode(value, start, self._end, line)
+            self._fail(at, f"at most {_DEEPEST} levels")
+        if self.text[at : at + 1] in ("{", "["):
+            return self._container(at, keys, line)
+        end = self._string_end(at) if self.text[at : at + 1] == '"' else self._scalar_end(at)
+        value: Json = json.loads(self.text[at:end])
+        if value in (math.inf, -math.inf):
+            self._fail(at, "a number of a usual size")
+        if isinstance(value, str) and _SURROGATE.search(value):
+            self._fail(at, "whole characters: half of a \\u surrogate pair is missing")
+        return JsonNode(value, at, end, line)
 
-    def _container(self, keys: Keys, closing: str) -> tuple[dict[str, JsonNode], list[JsonNode]]:
+    def _container(self, start: int, keys: Keys, line: int) -> JsonNode:
         members: dict[str, JsonNode] = {}
         elements: list[JsonNode] = []
-        line = self._line
-        self._move(self.at + 1)
-        while self._next != closing:
-            if not self._next:
-                self._fail(f"'{closing}' for what was opened on line {line}")
+        closing = "}" if self.text[start] == "{" else "]"
+        at = self._next(start + 1)
+        while self.text[at : at + 1] != closing:
+            if at == len(self.text):
+                self._fail(at, f"'{closing}' for what was opened on line {bisect_right(self._ends, start) + 1}")
             if closing == "}":
-                self._member(keys, members)
+                at = self._member(at, keys, members)
             else:
-                elements.append(self._value((*keys, len(elements))))
-            if self._next != closing:
-                self._take(",", f"',' or '{closing}'")
-        self._move(self.at + 1)
-        return members, elements
+                elements.append(self._value(at, (*keys, len(elements))))
+                at = self._next(elements[-1].end)
+            if self.text[at : at + 1] == ",":
+                at = self._next(at + 1)
+            elif self.text[at : at + 1] != closing:
+                self._fail(at, f"',' or '{closing}'")
+        value: Json = [node.value for node in elements]
+        if closing == "}":
+            value = {key: node.value for key, node in members.items()}
+        return JsonNode(value, start, at + 1, line, members, tuple(elements))
 
-    def _member(self, keys: Keys, members: dict[str, JsonNode]) -> None:
-        line = self._line
-        if self._next != '"':
-            self._fail("a key in double quotes, or '}'")
-        key = self._string()
+    def _member(self, at: int, keys: Keys, members: dict[str, JsonNode]) -> int:
+        """Read a key and its value, and return where the next token begins."""
+        if self.text[at] != '"':
+            self._fail(at, "a key in double quotes, or '}'")
+        node = self._value(at, ())
+        key, at = str(node.value), self._next(node.end)
         if key in members:
-            self.repeated.append(((*keys, key), members[key].line, line))
-        self._take(":", "':' after the key")
-        members[key] = self._value((*keys, key), line)
+            self.repeated.append(((*keys, key), members[key].line, node.line))
+        if self.text[at : at + 1] != ":":
+            self._fail(at, "':' after the key")
+        members[key] = self._value(self._next(at + 1), (*keys, key), node.line)
+        return self._next(members[key].end)
 
-    def _string(self) -> str:
-        start, match = self.at, _STRING_START.match(self.text, self.at)
-        end = match.end() if match else start
+    def _string_end(self, at: int) -> int:
+        match = _STRING_START.match(self.text, at)
+        end = match.end() if match else at
         if self.text[end : end + 1] != '"':
-            self.at = end
-            escapes = self._next == "\\"
             quote = "a double quote at the end of the text, on the same line"
-            self._fail(r"an escape such as \n, \\ or \u00e9" if escapes else quote)
-        value: str = json.loads(self.text[start : end + 1])
-        if _SURROGATE.search(value):
-            self._fail("whole characters: half of a \\u surrogate pair is missing")
-        self._move(end + 1)
-        return value
+            self._fail(end, r"an escape such as \n, \\ or \u00e9" if self.text[end : end + 1] == "\\" else quote)
+        return end + 1
 
-    def _scalar(self) -> Json:
-        match = _SCALAR.match(self.text, self.at)
+    def _scalar_end(self, at: int) -> int:
+        match = _SCALAR.match(self.text, at)
         if match is None:
-            self._fail("a value: an object, a list, text in double quotes, a number, true, false or null")
-        value: Json = json.loads(match.group())
-        if value in (math.inf, -math.inf):
-            self._fail("a number of a usual size")
-        self._move(match.end())
-        return value
+            self._fail(at, "a value: an object, a list, text in double quotes, a number, true, false or null")
+        return match.end()
 
-    @property
-    def _next(self) -> str:
-        return self.text[self.at : self.at + 1]
+    def _next(self, at: int) -> int:
+        """Return where the next token begins, behind blanks and comments."""
+        match = _BLANK.match(self.text, at)
+        at = match.end() if match else at
+        if self.text.startswith("/*", at):
+            self._fail(at, "'*/' at the end of the comment")
+        return at
 
-    def _move(self, end: int) -> None:
-        """Go to the end of a token, and over the blanks and comments behind it."""
-        match = _BLANK.match(self.text, end)
-        blanks = match.end() if match else end
-        self._line += self.text.count("\n", end, blanks)
-        self._end, self.at = end, blanks
-        if self.text.startswith("/*", self.at):
-            self._fail("'*/' at the end of the comment")
-
-    def _take(self, wanted: str, expected: str) -> None:
-        if self._next != wanted:
-            self._fail(expected)
-        self._move(self.at + 1)
-
-    def _fail(self, expected: str) -> NoReturn:
-        raise JsoncError(self.text, self.at, expected)
+    def _fail(self, at: int, expected: str) -> NoReturn:
+        raise JsoncError(self.text, at, expected)
