@@ -16,8 +16,8 @@ from shaping.parsers import EXACT, Parsed, parse, parse_if_cheaper
 from shaping.parsers.pairs import read_record
 from shaping.paths import FieldPlan, deep_path
 from shaping.paths.labels import or_unchanged
-from shaping.paths.rules import after, fits_key, rule
-from shaping.paths.selection import misses
+from shaping.paths.rules import read_rule
+from shaping.paths.selection import after_key, misses
 from shaping.paths.strings import PRIVATE_MARK
 from shaping.redaction import SplitKeyRedactor, log_fault, redact, without_secrets
 from shaping.response import NOTHING, CallContext, Json, Omission, StepNotes, Warned, counted
@@ -375,7 +375,7 @@ def _without_listed(value: Any, listed: tuple[tuple[str, Json], ...]) -> Any:
     return value
 
 
-_rule = lru_cache(maxsize=256)(rule)
+_rule = lru_cache(maxsize=256)(read_rule)
 
 
 def _drop(value: Any, rests: frozenset[Rest], default: Json) -> Any:
@@ -385,7 +385,7 @@ def _drop(value: Any, rests: frozenset[Rest], default: Json) -> Any:
         return value
     members: dict[str, Any] = {}
     for key, item in value.items():
-        left = frozenset(after(rests, fits_key(key)))
+        left = frozenset(after_key(rests, key))
         if () not in left or type(item) is not type(default) or item != default:
             members[key] = _drop(item, left - {()}, default) if left else item
     return or_unchanged(value, members)

@@ -30,7 +30,7 @@ from shaping.paths.filter import (
 )
 from shaping.paths.grammar import Glob, Name, Path, PathError, join, parse
 from shaping.paths.private import private_names
-from shaping.paths.rules import Private, Restoring, State, matching, read_rules, rule, through_lists
+from shaping.paths.rules import Private, Restoring, State, matching, read_rule, read_rules, through_lists
 from shaping.paths.schema import Unprojectable, may_match, open_schema, project
 from shaping.paths.selection import select
 from shaping.paths.strings import StringFilter, Unreadable, may_hold_data
@@ -189,7 +189,8 @@ def compile_error_fields(
     opener: Opener,
 ) -> FieldPlan:
     """Compile the field rules of a failed call."""
-    base, back, never = read_rules(include, exclude, rename), frozenset(map(rule, restore)), frozenset(map(rule, held))
+    base = read_rules(include, exclude, rename)
+    back, never = frozenset(map(read_rule, restore)), frozenset(map(read_rule, held))
     state: State = Restoring(base.include, base.exclude, base.rename, back, never)
     if () in back:  # a path may name the whole answer
         state = State(None, never, base.rename)

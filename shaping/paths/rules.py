@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, PathError, Slice, Step, join, parse, scan
 from shaping.paths.private import Rest, fits_either, plain_pattern, private_names
-from shaping.paths.selection import through
+from shaping.paths.selection import after, through
 from shaping.paths.spelling import names_in, pattern_forms, plain_name, spellings
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class State:
 
     def member(self, key: str) -> Verdict | None:
         """Decide about a member: exclude subtracts from what include selects; None is dropped."""
-        return self.judge(key, fits_key(key))
+        return self.judge(key, lambda step: step.fits(key))
 
     def judge(self, key: str, fits: Fits) -> Verdict | None:
         """Decide about a member that fits some names and patterns."""
@@ -134,11 +134,6 @@ def _ending(rests: frozenset[Rest]) -> frozenset[Rest]:
     return frozenset(rest for rest in rests if len(rest) == 1 + isinstance(rest[0], Deep))
 
 
-def fits_key(key: str) -> Fits:
-    """Return the test whether a name or pattern fits a key."""
-    return lambda step: step.fits(key)
-
-
 class _ByName(NamedTuple):
     """Paths by the name they begin with, and what is left of them below it."""
 
@@ -212,7 +207,7 @@ class _End(NamedTuple):
 @lru_cache(maxsize=64)
 def _ended(paths: tuple[str, ...]) -> frozenset[Any]:
     """Read paths, for the same ones into the same object: what is remembered of it is found by its identity."""
-    return frozenset((*rest, _End(path)) for path in paths for rest in through_lists(rule(path)))
+    return frozenset((*rest, _End(path)) for path in paths for rest in through_lists(read_rule(path)))
 
 
 def matching(paths: tuple[str, ...], value: Any, opened: Callable[[Any], Any]) -> set[str]:
@@ -236,17 +231,6 @@ def matching(paths: tuple[str, ...], value: Any, opened: Callable[[Any], Any]) -
                 if known[rests, key]:
                     todo.append((item, known[rests, key], depth + 1))
     return found
-
-
-def after(rests: Iterable[Rest], fits: Fits) -> Iterator[Rest]:
-    """Yield what is left of each path below a member; the empty rest is a match."""
-    for rest in rests:
-        head = rest[0]
-        if isinstance(head, Deep):
-            yield rest
-            yield from after((rest[1:],), fits)
-        elif fits(head):
-            yield rest[1:]
 
 
 def _first_each(renames: Iterable[tuple[Rest, str]]) -> tuple[tuple[Rest, str], ...]:
@@ -277,7 +261,7 @@ def assign_names(names: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
 
 def read_rules(include: Iterable[str] | None, exclude: Iterable[str], rename: Mapping[str, str] | None) -> State:
     """Read the rules of one plan into the state at the data's root, or raise a PathError."""
-    wanted = None if include is None else frozenset(rule(path) for path in include)
+    wanted = None if include is None else frozenset(read_rule(path) for path in include)
     state = State(
         include=None if wanted is not None and () in wanted else wanted,
         exclude=frozenset(_inner(path) for path in exclude),
@@ -287,11 +271,11 @@ def read_rules(include: Iterable[str] | None, exclude: Iterable[str], rename: Ma
     return state
 
 
-def rule(path: str) -> Rest:
-    """Read one rule path: lists are passed through anyway, so only names, patterns and `**` count."""
-    steps: list[Name | Glob | Deep] = []
+def read_rule(path: str, *, indexes: bool = False) -> Rest:
+    """Read one rule path: lists are passed through anyway, so names, patterns, `**` and perhaps indexes count."""
+    steps: list[Any] = []
     for step, column in scan(path):
-        if isinstance(step, Index | Slice):
+        if isinstance(step, Index | Slice) and not indexes:
             raise PathError(path, column, "a field rule applies to every element: write '[]'")
         if not isinstance(step, Each) and (not steps or steps[-1:] != [step] or not isinstance(step, Deep)):
             steps.append(step)
@@ -301,7 +285,7 @@ def rule(path: str) -> Rest:
 
 
 def _inner(path: str) -> Rest:
-    rest = rule(path)
+    rest = read_rule(path)
     if not rest:
         raise PathError(path, 1, "this names the whole answer; name members of it, such as '*'")
     return rest

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from shaping.paths.grammar import Deep, Glob, Name
-from shaping.paths.rules import State, after, fits_key, rule
+from shaping.paths.rules import State, read_rule
+from shaping.paths.selection import after, after_key
 
 if TYPE_CHECKING:
     from shaping.paths.private import Rest
@@ -216,7 +217,7 @@ def may_match(path: str, schema: dict[str, Any]) -> bool:
     document = SchemaDocument(schema)
     start = schema.get("properties", {}).get("result", True) if schema.get(WRAPPED) is True else schema
     seen: set[tuple[int, Rest]] = set()
-    todo: list[tuple[Any, Rest]] = [(start, rule(path))]
+    todo: list[tuple[Any, Rest]] = [(start, read_rule(path))]
     while todo:
         here, rest = todo.pop()
         if here is False or (id(here), rest) in seen:
@@ -255,7 +256,7 @@ def _beside(document: SchemaDocument, schema: dict[str, Any], rest: Rest) -> Ite
 def _below(schema: dict[str, Any], rest: Rest) -> Iterator[tuple[Any, Rest]]:
     """Yield the subschemas of members, declared and not."""
     for key, part in schema.get("properties", {}).items():
-        yield from ((part, left) for left in after((rest,), fits_key(key)))
+        yield from ((part, left) for left in after_key((rest,), key))
     unknown = [*schema.get("patternProperties", {}).values(), schema.get("additionalProperties", False)]
     for part in unknown:
         yield from ((part, left) for left in after((rest,), lambda _: True))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice, Step, join, parse
 from shaping.paths.spelling import nearest
 from shaping.response import Json, counted
 
 Rest: TypeAlias = "tuple[Step, ...]"  # what is left to match of one path
+Left = TypeVar("Left", tuple[Step, ...], tuple[Name | Glob | Deep, ...])  # the same, and of a rule
 
 
 def select(value: Json, path: str) -> Json:
@@ -66,28 +67,26 @@ def matches(value: Json, steps: Rest) -> Iterator[Json]:
         todo.extend((item, left) for item, left in reversed(below) if left)
 
 
-def after_key(rests: Iterable[Rest], key: str) -> Iterator[Rest]:
-    """Yield what is left of each path below a member of an object."""
+def after(rests: Iterable[Left], fits: Callable[[Any], bool]) -> Iterator[Left]:
+    """Yield what is left of each path below a place that some steps fit; the empty rest is a match."""
     for rest in rests:
         head, tail = (rest[0], rest[1:]) if rest else (None, ())
         if isinstance(head, Deep) and tail:
             yield rest
-            yield from after_key((tail,), key)
-        elif isinstance(head, Name | Glob) and head.fits(key):
+            yield from after((tail,), fits)
+        elif head is not None and fits(head):
             yield tail
+
+
+def after_key(rests: Iterable[Left], key: str) -> Iterator[Left]:
+    """Yield what is left of each path below a member of an object."""
+    return after(rests, lambda step: isinstance(step, Name | Glob) and step.fits(key))
 
 
 def after_index(rests: Iterable[Rest], at: int, size: int) -> Iterator[Rest]:
     """Yield what is left of each path below an element of a list; a name means a member of every element."""
-    for rest in rests:
-        head, tail = (rest[0], rest[1:]) if rest else (None, ())
-        if isinstance(head, Deep) and tail:
-            yield rest
-            yield from after_index((tail,), at, size)
-        elif isinstance(head, Name | Glob):
-            yield rest
-        elif isinstance(head, Each | Index | Slice) and at in head.of(range(size)):
-            yield tail
+    yield from (rest for rest in rests if rest and isinstance(rest[0], Name | Glob))
+    yield from after(rests, lambda step: isinstance(step, Each | Index | Slice) and at in step.of(range(size)))
 
 
 _LOOK: Final = 5_000  # values that are looked at for names: enough to find them, whatever the size of the whole

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import orjson
 
-from shaping.paths.grammar import Deep, Each, Trail, parse, write_trail
+from shaping.paths.grammar import Trail, write_trail
 from shaping.paths.labels import LabelledValues
 from shaping.paths.private import private_names
-from shaping.paths.rules import below, through_lists
+from shaping.paths.rules import below, read_rule, through_lists
 from shaping.paths.selection import Rest, after_index
 from shaping.paths.spelling import visible_text
 from shaping.redaction.credentials import BY_NAME, CREDENTIALS, PRIVATE_KEY, key_in_part, may_hold_key, parts_of_keys
@@ -137,7 +137,7 @@ class _Walk:
 
     def __init__(self, paths: Iterable[str] = (), *, rules: Ruleset, names: bool) -> None:
         self.hits: list[tuple[str, Trail]] = []
-        self._start: State = frozenset(rest for path in paths for rest in through_lists(_steps(path)))
+        self._start: State = frozenset(rest for path in paths for rest in through_lists(read_rule(path, indexes=True)))
         self._rules = rules
         self._commands = rules.only({rule for rule in rules.rules if rule.name in _COMMANDS})
         self._names = names
@@ -393,14 +393,6 @@ def _is_table(value: Any, width: int) -> bool:
 
 def _differs(new: object, old: object) -> bool:
     return new is not old
-
-
-def _steps(path: str) -> Rest:
-    # `[]` asks nothing, because a path maps through lists without it; a last `**` is the thing itself and all below.
-    steps = [step for step in parse(path).steps if not isinstance(step, Each)]
-    while steps and isinstance(steps[-1], Deep):
-        steps.pop()
-    return tuple(steps)
 
 
 def _element(state: State, index: int, size: int) -> State:
