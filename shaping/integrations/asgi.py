@@ -13,7 +13,7 @@ import orjson
 from shaping.errors import ToolError
 from shaping.ledger import record_text
 from shaping.present import left_alone
-from shaping.response import CallContext, Shaped
+from shaping.response import CallContext, Shaped, required
 from shaping.settings.plan import Overrides
 from shaping.shaper import Shaper
 
@@ -70,13 +70,13 @@ class ASGIShaping:
         is_off = profile == "off"
         wanted = any(fnmatchcase(scope["path"], route) for route in self._routes)
         wanted |= not is_off and (profile is not None or as_text)
-        if not wanted or scope["method"] == "HEAD":
-            await self._app(scope, receive, _varying(send))
+        held = _Held(send, holds=wanted and scope["method"] != "HEAD")
+        if not held.holds:
+            await self._app(scope, receive, held)
             return
         # The client's etag is that of the shaped answer, of which the application knows nothing.
         given = headers.get(b"if-none-match")
         inner = dict(scope, headers=[pair for pair in scope["headers"] if pair[0] != b"if-none-match"])
-        held = _Held(send)
         await self._app(inner, receive, held)
         if held.start is None:
             return
@@ -130,18 +130,23 @@ class _HeaderMap(dict[bytes, str]):
 class _Held:
     """Holds an answer back until it is whole; one that is streamed, large or no JSON is sent on as it comes."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, *, holds: bool) -> None:
         self._send = send
+        self.holds = holds
         self.start: Message | None = None
         self.body = bytearray()
 
     async def __call__(self, message: Message) -> None:
         """Take one message of the application."""
         if message["type"] == "http.response.start" and _is_json(message):
-            self.start = message
-            return
+            # An answer that is not shaped varies, too: another request may get another form of it.
+            kept = [(name, value) for name, value in message["headers"] if name.lower() != b"vary"]
+            message = {**message, "headers": [*kept, (b"vary", _vary(message))]}
+            if self.holds:
+                self.start = message
+                return
         if self.start is None or message["type"] != "http.response.body":
-            await _varying(self._send)(message)
+            await self._send(message)
             return
         self.body += message.get("body", b"")
         streamed = message.get("more_body", False) and b"content-length" not in _HeaderMap(self.start["headers"])
@@ -152,7 +157,7 @@ class _Held:
         """Send what is held as the application gave it, and hold nothing further."""
         start, self.start = self.start, None
         if start is not None:
-            await _varying(self._send)(start)
+            await self._send(start)
             await self._send({"type": "http.response.body", "body": bytes(self.body), "more_body": more})
 
     async def replace(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
@@ -170,12 +175,11 @@ class _Held:
 
 async def _answer(held: _Held, shaped: Shaped, *, given: str | None, as_text: bool) -> bytes:
     """Send the shaped answer, or that it is not modified, and return the body that was sent."""
-    start = held.start or {"headers": [], "status": 200}
+    start = required(held.start)
     body = shaped.text.encode() if as_text else orjson.dumps(shaped.value)
-    gone = {b"content-length", b"etag", b"content-type", b"vary", b"content-md5", b"digest"}
+    gone = {b"content-length", b"etag", b"content-type", b"content-md5", b"digest"}
     headers = [(name, value) for name, value in start["headers"] if name.lower() not in gone]
     headers.append((b"content-type", b"text/plain; charset=utf-8" if as_text else b"application/json"))
-    headers.append((b"vary", _vary(start)))
     etag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
     if any(name.lower() == b"etag" for name, _ in start["headers"]):
         headers.append((b"etag", etag.encode()))
@@ -187,18 +191,6 @@ async def _answer(held: _Held, shaped: Shaped, *, given: str | None, as_text: bo
     headers.append((b"content-length", str(len(body)).encode()))
     await held.replace(start["status"], headers, body)
     return body
-
-
-def _varying(send: Send) -> Send:
-    """Add `Vary` to an answer that is not shaped, too: another request may get another form of it."""
-
-    async def varying(message: Message) -> None:
-        if message["type"] == "http.response.start" and _is_json(message):
-            kept = [(name, value) for name, value in message["headers"] if name.lower() != b"vary"]
-            message = {**message, "headers": [*kept, (b"vary", _vary(message))]}
-        await send(message)
-
-    return varying
 
 
 def _vary(start: Message) -> bytes:
