@@ -19,7 +19,7 @@ from pydantic import PydanticSchemaGenerationError, TypeAdapter
 from pydantic.errors import PydanticUserError
 from typer import Option
 
-from shaping.apps.response import CommandCall, answers_only, exit_for
+from shaping.apps.response import CommandCall, answers_only
 from shaping.errors import Redirect, ToolError, make_error
 from shaping.errors.codes import EXIT_TABLES, ExitTable
 from shaping.shaper import Shaper
@@ -298,7 +298,7 @@ def _main(main: Callable[..., Any], app: ShapedApp, args: Sequence[str] | None =
             done = main(words, *more, standalone_mode=False, **extra)
         except Exception as problem:  # noqa: BLE001 (every way to fail has its answer)
             options = take_options({"output": "json" if as_json else "text", "debug": "--debug" in words}, ())
-            sys.exit(exit_for(app.shaper, problem, app.name, options, app.exit_table))
+            sys.exit(CommandCall(app.shaper, app.name, options, app.exit_table).failed(problem))
         sys.exit(done if isinstance(done, int) else 0)
 
 

@@ -30,7 +30,7 @@ from shaping.store.pages import Position
 from shaping.values import to_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from shaping.apps import CallOptions
     from shaping.errors.codes import ExitTable
@@ -73,16 +73,6 @@ def answers_only() -> Iterator[None]:
         (sys.stderr if captured.answered else answers).write(captured.getvalue())
 
 
-def print_answer(text: str) -> None:
-    """Write an answer to the real standard output."""
-    stream: TextIO = sys.stdout
-    if isinstance(stream, PrintedOutput) and stream.answers is not None:
-        stream.answered = True
-        stream = stream.answers
-    stream.write(text)
-    stream.flush()
-
-
 def _page(shaper: Shaper, ref: str, cursor: str, limit: int | None) -> tuple[Any, str, str | None]:
     """Expand one page, and of a list no more than the limit: its values, their path, and the cursor after them."""
     shaped = shaper.expand(ref, cursor=cursor, surface="command", render_page=lambda page: dumps(page.value).decode())
@@ -118,7 +108,7 @@ class CommandCall:
             code = _exit_code(problem)
             if code == 0:
                 return self._answer(_captured_value(captured))
-            return self._failed(problem, captured.getvalue())
+            return self.failed(problem, captured.getvalue())
         if value is None and self._options.as_json:
             return self._answer(_captured_value(captured))
         # What it printed besides its data is talk.
@@ -131,7 +121,7 @@ class CommandCall:
         try:
             value, path, after = _page(self._shaper, ref, cursor, self._options.limit)
         except ToolError as problem:
-            return self._failed(problem)
+            return self.failed(problem)
         # Paths start at the top of the answer, so they apply only to pages of its top level.
         overrides = Overrides(fields=None if path else self._fields, dialect="invariant")
         plan = self._shaper.plan(self._tool, surface="command", profile=self._options.profile, overrides=overrides)
@@ -167,7 +157,7 @@ class CommandCall:
         if not self._options.as_json and not self._options.quiet:
             sys.stderr.write("".join(f"{warned.message}\n" for warned in warnings))
         if envelope.error is not None:
-            _print_error(envelope, envelope.error, self._options)
+            self._print_error(envelope, envelope.error)
             return exit_code_for(envelope.error, self._exit_table)
         # Where nothing was left out here, a cursor is the command's own.
         self._print(envelope, shaped.ref if envelope.meta.truncated and shaped.omissions else None)
@@ -181,9 +171,48 @@ class CommandCall:
         private = self._shaper.plan(self._tool, surface="command").private
         return data, tuple(unmatched(data, self._fields, private))
 
-    def _failed(self, problem: BaseException, captured: str = "") -> int:
+    def failed(self, problem: BaseException, captured: str = "") -> int:
+        """Report a failure and return its exit code: the one that the command chose, or the error's in the table."""
+        plan = self._shaper.plan(self._tool, surface="command", profile=self._options.profile)
+        detail = self._detail(problem)
+        if captured and detail.details is None:
+            told = without_secrets("\n".join(clean_lines(captured)))
+            detail = detail.model_copy(update={"details": {"stdout": told}})
+        detail = clean_error(detail, plan)
+        # Argument parsers always exit with 2, so the table decides.
+        code = (None if _is_usage(problem) else _exit_code(problem)) or exit_code_for(detail, self._exit_table)
         about = self._notes.about()
-        return exit_for(self._shaper, problem, self._tool, self._options, self._exit_table, captured=captured, **about)
+        self._print_error(command_envelope(None, exit_code=code, argv=(self._tool,), error=detail, **about), detail)
+        return code
+
+    def _detail(self, problem: BaseException) -> ErrorDetail:
+        if isinstance(problem, ToolError):
+            return problem.detail
+        if isinstance(problem, SystemExit) and not isinstance(problem.code, int):
+            return make_error("INTERNAL_ERROR", str(problem.code))
+        if _is_usage(problem):
+            # Its context knows what the program was called by, and which of its commands.
+            hint = f"See {getattr(getattr(problem, 'ctx', None), 'command_path', self._tool)} --help."
+            return make_error("BAD_ARGUMENT", problem.format_message(), hint=hint, phase="validation")  # type: ignore[attr-defined]  # Click's and Typer's own
+        if isinstance(problem, KeyboardInterrupt) or type(problem).__name__ == "Abort":
+            return make_error("ABORTED", f"{self._tool} was stopped")
+        code = _exit_code(problem)
+        if code is None:
+            table = self._shaper.loaded_config.config.errors
+            return from_exception(problem, table=table, debug=self._options.debug)
+        words = None  # of an exit
+        if not isinstance(problem, SystemExit) and type(problem).__name__ != "Exit":
+            words = problem.format_message() if hasattr(problem, "format_message") else message_of(problem)
+        return from_exit_code(code, words, table=self._exit_table)
+
+    def _print_error(self, envelope: Envelope[Any], error: ErrorDetail) -> None:
+        """Print an error: the envelope for a program, and for a person the message and what to do next."""
+        if self._options.as_json:
+            self._write(envelope)
+            return
+        hint = error.hint if error.redirect is None else f"Use: {error.redirect.command}"
+        wait = None if error.retry_after is None else f"Retry after {error.retry_after:g} s."
+        sys.stderr.write("".join(f"{line}\n" for line in (error.message, hint, wait) if line))
 
     def _print(self, envelope: Envelope[Any], ref: str | None) -> None:
         meta = envelope.meta
@@ -192,65 +221,21 @@ class CommandCall:
             meta = meta.model_copy(update={"cursor": f"{ref}:{meta.cursor}"})
             envelope = envelope.model_copy(update={"meta": meta})
         if self._options.as_json:
-            _write(envelope, debug=self._options.debug)
+            self._write(envelope)
             return
         sys.stdout.write(_text(envelope.data))
         if meta.cursor and not self._options.quiet:
             sys.stderr.write(f"there is more: --cursor {meta.cursor}\n")
 
-
-def exit_for(
-    shaper: Shaper,
-    problem: BaseException,
-    tool: str,
-    options: CallOptions,
-    exit_table: ExitTable,
-    *,
-    captured: str = "",
-    **about: Any,
-) -> int:
-    """Report a failure and return its exit code: the one that the command chose, or that of the error in the table."""
-    plan, table = shaper.plan(tool, surface="command", profile=options.profile), shaper.loaded_config.config.errors
-    detail = _detail(problem, tool, exit_table, table, debug=options.debug)
-    if captured and detail.details is None:
-        detail = detail.model_copy(update={"details": {"stdout": without_secrets("\n".join(clean_lines(captured)))}})
-    detail = clean_error(detail, plan)
-    # Argument parsers always exit with 2, so the table decides.
-    code = (None if _is_usage(problem) else _exit_code(problem)) or exit_code_for(detail, exit_table)
-    _print_error(command_envelope(None, exit_code=code, argv=(tool,), error=detail, **about), detail, options)
-    return code
-
-
-def _print_error(envelope: Envelope[Any], error: ErrorDetail, options: CallOptions) -> None:
-    """Print an error: the envelope for a program, and for a person the message and what to do next."""
-    if options.as_json:
-        _write(envelope, debug=options.debug)
-        return
-    hint = error.hint if error.redirect is None else f"Use: {error.redirect.command}"
-    wait = None if error.retry_after is None else f"Retry after {error.retry_after:g} s."
-    sys.stderr.write("".join(f"{line}\n" for line in (error.message, hint, wait) if line))
-
-
-def _detail(
-    problem: BaseException, tool: str, exit_table: ExitTable, table: Mapping[str, str], *, debug: bool
-) -> ErrorDetail:
-    if isinstance(problem, ToolError):
-        return problem.detail
-    if isinstance(problem, SystemExit) and not isinstance(problem.code, int):
-        return make_error("INTERNAL_ERROR", str(problem.code))
-    if _is_usage(problem):
-        # Its context knows what the program was called by, and which of its commands.
-        hint = f"See {getattr(getattr(problem, 'ctx', None), 'command_path', tool)} --help."
-        return make_error("BAD_ARGUMENT", problem.format_message(), hint=hint, phase="validation")  # type: ignore[attr-defined]  # Click's and Typer's own
-    if isinstance(problem, KeyboardInterrupt) or type(problem).__name__ == "Abort":
-        return make_error("ABORTED", f"{tool} was stopped")
-    code = _exit_code(problem)
-    if code is None:
-        return from_exception(problem, table=table, debug=debug)
-    words = None  # of an exit
-    if not isinstance(problem, SystemExit) and type(problem).__name__ != "Exit":
-        words = problem.format_message() if hasattr(problem, "format_message") else message_of(problem)
-    return from_exit_code(code, words, table=exit_table)
+    def _write(self, envelope: Envelope[Any]) -> None:
+        """Write an envelope to the real standard output."""
+        wire = envelope.render("invariant", include=("etag",), debug=self._options.debug)
+        stream: TextIO = sys.stdout
+        if isinstance(stream, PrintedOutput) and stream.answers is not None:
+            stream.answered = True
+            stream = stream.answers
+        stream.write(orjson.dumps(wire, option=orjson.OPT_APPEND_NEWLINE).decode())
+        stream.flush()
 
 
 def _is_usage(problem: BaseException) -> bool:
@@ -291,8 +276,3 @@ def _text(data: Any) -> str:
     if isinstance(data, str):
         return data if data.endswith("\n") else f"{data}\n"
     return orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
-
-
-def _write(envelope: Envelope[Any], *, debug: bool) -> None:
-    wire = envelope.render("invariant", include=("etag",), debug=debug)
-    print_answer(orjson.dumps(wire, option=orjson.OPT_APPEND_NEWLINE).decode())
