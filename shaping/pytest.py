@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
@@ -18,7 +19,7 @@ from shaping.response import cut_end
 from shaping.tokens.counters import counter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from os import PathLike
     from pathlib import Path
 
@@ -29,19 +30,7 @@ _CODE = re.compile(r"(?:[a-z][a-z0-9]*\.)?[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 _MOST_SHOWN = 400  # characters of an answer that costs too much
 
 
-class AssertTokens(Protocol):
-    """The type of the fixture `assert_tokens`."""
-
-    def __call__(
-        self,
-        value: Any,
-        *,
-        tool: str = "",
-        max: int,  # noqa: A002 - the word a reader of the test expects
-        profile: str | None = None,
-        config: str | PathLike[str] | Mapping[str, Any] | None = None,
-    ) -> int:
-        """Return what the shaped answer costs, or fail."""
+AssertTokens: TypeAlias = Callable[..., int]  # what the fixture `assert_tokens` is
 
 
 @pytest.fixture(name="assert_tokens")

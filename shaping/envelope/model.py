@@ -249,9 +249,7 @@ def local_envelope(
     data: T, operation_id: str, *, error: ErrorDetail | None = None, warnings: Iterable[Warned | str] = (), **meta: Any
 ) -> Envelope[T]:
     """Wrap what a function in this process returned, or why it did not."""
-    own = {"operation_id": operation_id, "timestamp": time_ns() // 1_000_000}
-    if "timestamp" in meta:
-        own["timestamp"] = meta.pop("timestamp")
+    own = {"operation_id": operation_id, "timestamp": meta.pop("timestamp", time_ns() // 1_000_000)}
     return _envelope(data, error, warnings, _meta(LocalMeta, meta, own))
 
 
