@@ -16,7 +16,7 @@ from shaping.agent.interpret import read_response
 from shaping.envelope import Envelope, command_envelope, mcp_envelope
 from shaping.errors import ErrorDetail, ToolError, from_exception, make_error
 from shaping.errors.detail import from_exit_code
-from shaping.operations.schemas import Validator
+from shaping.operations.schemas import JsonSchema
 from shaping.operations.spec import Spec, make_spec
 from shaping.parsers.json import read_json, read_json_or_text
 from shaping.response import import_extra
@@ -117,7 +117,7 @@ def _operation(server: McpServer, tool: Mapping[str, Any]) -> tuple[Spec, Callab
         output=output,
         origin={"server": server.name, "tool": tool["name"]},
     )
-    accepts = Validator(output).accepts if output else None
+    accepts = JsonSchema(output).accepts if output else None
     as_task = (tool.get("execution") or {}).get("taskSupport") == "required"
 
     async def handler(given: Any) -> Envelope[Any]:
@@ -131,7 +131,7 @@ def _valid_schema(schema: Any, where: str) -> dict[str, Any] | None:
     if not isinstance(schema, dict) or not schema:
         return None
     try:
-        Validator(schema)
+        JsonSchema(schema).accepts(None)
     except ImportError:
         raise
     except Exception as problem:  # noqa: BLE001  the library raises its own kinds for each thing a schema can get wrong

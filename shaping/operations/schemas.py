@@ -33,19 +33,56 @@ def schema_of(source: Any) -> OperationSchema:
     return PythonType(source if isinstance(source, TypeAdapter) else TypeAdapter(source))
 
 
+# What a message shows in place of the value, which may be a secret.
+MASK = "it"
+TRUTH = {"true": True, "false": False}
+# Words that leave open which schemas hold for a value.
+_CHOICES = ("anyOf", "oneOf", "if", "not", "dependentSchemas")
+
+
 class JsonSchema:
-    """A JSON Schema as it was written; an empty one takes every value, without the library that checks them."""
+    """A JSON Schema as it was written; an empty one takes every value, without the library that checks them.
+
+    Normalising fills in only members that the schema calls optional, and leaves a value as it was where its form is not
+    sure.
+    """
 
     def __init__(self, schema: dict[str, Any] | None = None) -> None:
         self.json = schema or {}
 
     @cached_property
-    def _validator(self) -> Validator:
-        return Validator(self.json)
+    def compiled(self) -> Any:
+        """The validator; references to other documents are never fetched."""
+        rules = import_extra("jsonschema_rs", "http", "checking a JSON Schema")
+        try:
+            return rules.validator_for(self.json, mask=MASK, offline=True)
+        except ValueError:  # a schema that names no draft is commonly one of draft 7
+            return rules.Draft7Validator(self.json, mask=MASK, offline=True)
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value is valid; a value that is not JSON is not."""
+        validator = self.compiled
+        try:
+            return bool(validator.is_valid(value))
+        except ValueError:
+            return False
+
+    def issues(self, value: Any) -> list[Issue]:
+        """List every violation as path, keyword and message, without the values."""
+        if not self.json:
+            return []
+        try:
+            found = list(self.compiled.iter_errors(value))
+        except ValueError as problem:
+            return [{"path": "", "type": "json", "message": f"not JSON: {type(problem).__name__}"}]
+        return [
+            {"path": json_location(one.instance_path), "type": str(one.schema_path[-1]), "message": one.message}
+            for one in found
+        ]
 
     def read(self, value: Any) -> Any:
         """Return the input as it is where it is valid."""
-        if self.json and (found := self._validator.issues(value)):
+        if found := self.issues(value):
             raise _invalid(found)
         return value
 
@@ -53,10 +90,74 @@ class JsonSchema:
         """Return output in its declared form, where it can be brought into it, and what was wrong about it."""
         if not self.json:
             return value, []
-        normalised, wrong = _Normaliser(self.json).normalise(self.json, value, 0), self._validator.issues(value)
-        if not self._validator.accepts(normalised):
+        wrong = self.issues(value)
+        try:
+            normalised = self._normalised(self.json, value)
+        except RecursionError:  # a value that is nested too deep, or references that lead in a circle
+            return value, wrong
+        if not self.accepts(normalised):
             return value, wrong
         return normalised, wrong or _stripped_issues(_removed_paths(value, normalised, ""))
+
+    def _normalised(self, schema: Any, value: Any) -> Any:
+        rules = self._rules(schema)
+        if isinstance(value, dict):
+            return self._object(rules, value)
+        if isinstance(value, list):
+            items = [r["items"] for r in rules if isinstance(r.get("items"), Mapping) and "prefixItems" not in r]
+            return [self._normalised(items[-1], item) for item in value] if items else value
+        return _coerced(rules[-1].get("type"), value) if len(rules) == 1 else value
+
+    def _rules(self, schema: Any) -> list[Mapping[str, Any]]:
+        """Return the schemas that a value must all satisfy; none where a choice between several is open."""
+        if not isinstance(schema, Mapping):
+            return []
+        if any(word in schema for word in _CHOICES):
+            # `X or null` is X: the one choice between schemas that leaves nothing open.
+            choices = [c for c in schema.get("anyOf") or schema.get("oneOf") or () if c != {"type": "null"}]
+            alone = len(choices) == 1 and not any(word in schema for word in (*_CHOICES[2:], "allOf"))
+            return self._rules(choices[0]) if alone else []
+        rules, ref = [schema], str(schema.get("$ref"))
+        is_inside = ref == "#" or ref.startswith("#/")
+        for part in [resolve_pointer(self.json, ref[1:]) if is_inside else None, *schema.get("allOf", ())]:
+            if part is not None:
+                rules += self._rules(part) or [{"additionalProperties": True}]
+        return rules
+
+    def _object(self, rules: list[Mapping[str, Any]], value: dict[str, Any]) -> dict[str, Any]:
+        known = {name: member for rule in rules for name, member in (rule.get("properties") or {}).items()}
+        required = {name for rule in rules for name in rule.get("required") or ()}
+        if not known:
+            return value
+        # Only a schema that says so takes members that it does not name.
+        keep = any(r.get("additionalProperties") not in (None, False) or "patternProperties" in r for r in rules)
+        kept = {
+            name: self._normalised(known[name], item) if name in known else item
+            for name, item in value.items()
+            if keep or name in known
+        }
+        return kept | {
+            name: member["default"]
+            for name, member in known.items()
+            if name not in value and name not in required and isinstance(member, Mapping) and "default" in member
+        }
+
+
+def _coerced(kind: Any, value: Any) -> Any:
+    """Read a scalar as the type it should have, where that loses nothing."""
+    if not isinstance(kind, str):
+        return value  # several types, or none: what it says may well be meant
+    if not isinstance(value, str):
+        return int(value) if kind == "integer" and isinstance(value, float) and value.is_integer() else value
+    if kind == "boolean":
+        return TRUTH.get(value, value)
+    if kind not in {"integer", "number"}:
+        return value
+    try:
+        number = int(value) if kind == "integer" else float(value)
+    except ValueError:
+        return value
+    return number if math.isfinite(number) else value
 
 
 class PythonType:
@@ -135,133 +236,6 @@ def _invalid(found: list[Issue], **fields: Any) -> ToolError:
     return ToolError("BAD_ARGUMENT", summary(found), phase="validation", details={"issues": found}, **fields)
 
 
-MAX_DEPTH = 100
-TRUTH = {"true": True, "false": False}
-# Words that leave open which schemas hold for a value.
-_CHOICES = ("anyOf", "oneOf", "if", "not", "dependentSchemas")
-
-
-class _Normaliser:
-    """Brings values into the form of one schema document, in which references are looked up.
-
-    Where the form is not sure, a value stays as it was. Only members that the schema calls optional are filled in: a
-    missing required member stays missing.
-    """
-
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self._root = root
-
-    def normalise(self, schema: Any, value: Any, depth: int) -> Any:
-        rules = self._rules(schema, depth)
-        if not rules or depth > MAX_DEPTH:
-            return value
-        if isinstance(value, dict):
-            return self._object(rules, value, depth)
-        if isinstance(value, list):
-            return self._list(rules, value, depth)
-        return _coerced(rules[-1].get("type"), value) if len(rules) == 1 else value
-
-    def _rules(self, schema: Any, depth: int) -> list[Mapping[str, Any]]:
-        """Return the schemas that a value must all satisfy; none where a choice between several is open."""
-        if not isinstance(schema, Mapping) or depth > MAX_DEPTH:
-            return []
-        if any(word in schema for word in _CHOICES):
-            return self._only_choice(schema, depth)
-        rules = [schema]
-        for part in [self._target(schema.get("$ref")), *schema.get("allOf", ())]:
-            if part is not None:
-                rules += self._rules(part, depth + 1) or [{"additionalProperties": True}]
-        return rules
-
-    def _only_choice(self, schema: Mapping[str, Any], depth: int) -> list[Mapping[str, Any]]:
-        """Read `X or null` as X: the one choice between schemas that leaves nothing open."""
-        choices = [c for c in schema.get("anyOf") or schema.get("oneOf") or () if c != {"type": "null"}]
-        alone = len(choices) == 1 and not any(word in schema for word in (*_CHOICES[2:], "allOf"))
-        return self._rules(choices[0], depth + 1) if alone else []
-
-    def _target(self, ref: Any) -> Any:
-        is_inside = isinstance(ref, str) and (ref == "#" or ref.startswith("#/"))
-        return resolve_pointer(self._root, ref[1:]) if is_inside else None
-
-    def _object(self, rules: list[Mapping[str, Any]], value: dict[str, Any], depth: int) -> dict[str, Any]:
-        known = {name: member for rule in rules for name, member in (rule.get("properties") or {}).items()}
-        required = {name for rule in rules for name in rule.get("required") or ()}
-        if not known:
-            return value
-        keep = any(_is_open(rule) for rule in rules)
-        kept = {
-            name: self.normalise(known[name], item, depth + 1) if name in known else item
-            for name, item in value.items()
-            if keep or name in known
-        }
-        return kept | {
-            name: member["default"]
-            for name, member in known.items()
-            if name not in value and name not in required and isinstance(member, Mapping) and "default" in member
-        }
-
-    def _list(self, rules: list[Mapping[str, Any]], value: list[Any], depth: int) -> list[Any]:
-        items = [
-            rule["items"] for rule in rules if isinstance(rule.get("items"), Mapping) and "prefixItems" not in rule
-        ]
-        return [self.normalise(items[-1], item, depth + 1) for item in value] if items else value
-
-
-def _is_open(rule: Mapping[str, Any]) -> bool:
-    """Whether a schema explicitly allows additional members."""
-    return rule.get("additionalProperties") not in (None, False) or "patternProperties" in rule
-
-
-def _coerced(kind: Any, value: Any) -> Any:
-    """Read a scalar as the type it should have, where that loses nothing."""
-    if not isinstance(kind, str):
-        return value  # several types, or none: what it says may well be meant
-    if not isinstance(value, str):
-        return int(value) if kind == "integer" and isinstance(value, float) and value.is_integer() else value
-    if kind == "boolean":
-        return TRUTH.get(value, value)
-    if kind not in {"integer", "number"}:
-        return value
-    try:
-        number = int(value) if kind == "integer" else float(value)
-    except ValueError:
-        return value
-    return number if math.isfinite(number) else value
-
-
-# What a message shows in place of the value, which may be a secret.
-MASK = "it"
-
-
-class Validator:
-    """A compiled JSON Schema; references to other documents are never fetched."""
-
-    def __init__(self, schema: dict[str, Any]) -> None:
-        rules = import_extra("jsonschema_rs", "http", "checking a JSON Schema")
-        try:
-            self._masked = rules.validator_for(schema, mask=MASK, offline=True)
-        except ValueError:  # a schema that names no draft is commonly one of draft 7
-            self._masked = rules.Draft7Validator(schema, mask=MASK, offline=True)
-
-    def accepts(self, value: Any) -> bool:
-        """Whether a value is valid; a value that is not JSON is not."""
-        try:
-            return bool(self._masked.is_valid(value))
-        except ValueError:
-            return False
-
-    def issues(self, value: Any) -> list[dict[str, str]]:
-        """List every violation as path, keyword and message, without the values."""
-        try:
-            found = list(self._masked.iter_errors(value))
-        except ValueError as problem:
-            return [{"path": "", "type": "json", "message": f"not JSON: {type(problem).__name__}"}]
-        return [
-            {"path": json_location(one.instance_path), "type": str(one.schema_path[-1]), "message": one.message}
-            for one in found
-        ]
-
-
 class SchemaWarning(UserWarning):
     """A schema for which there is no type."""
 
@@ -274,8 +248,9 @@ def from_schema(schema: Mapping[str, Any] | bool, name: str = "Model") -> Any:
     """
     types = import_extra("fastmcp.utilities.json_schema_type", "mcp", "a type for a JSON Schema")
     document: dict[str, Any] = dict(schema) if not isinstance(schema, bool) else {} if schema else {"not": {}}
+    validator = JsonSchema(document)
     try:
-        validator = Validator(document)
+        validator.accepts(None)
     except ImportError:
         raise
     except Exception as problem:  # noqa: BLE001  the library raises its own kinds for each thing a schema can get wrong

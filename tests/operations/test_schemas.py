@@ -8,7 +8,7 @@ import pytest
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, TypeAdapter
 
 from shaping.errors import ToolError
-from shaping.operations.schemas import JsonSchema, Validator, schema_of
+from shaping.operations.schemas import JsonSchema, schema_of
 
 ITEM = {
     "type": "object",
@@ -193,16 +193,21 @@ def test_issues_have_a_path_and_no_value() -> None:
 
 
 def test_what_is_not_json_is_an_issue() -> None:
-    validator = Validator(ITEM)
+    validator = JsonSchema(ITEM)
     assert validator.accepts({"n": object()}) is False
     assert [issue["type"] for issue in validator.issues({"n": object()})] == ["json"]
 
 
 def test_a_schema_of_an_unknown_dialect_is_read_as_the_current_one() -> None:
-    assert Validator({"$schema": "https://example.com/odd", "type": "integer"}).accepts(1)
+    assert JsonSchema({"$schema": "https://example.com/odd", "type": "integer"}).accepts(1)
 
 
 def test_without_the_library_there_is_an_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
     with pytest.raises(ImportError, match=r'pip install "shaping\[http\]"'):
-        Validator(ITEM)
+        JsonSchema(ITEM).accepts(1)
+
+
+def test_references_in_a_circle_leave_a_value_as_it_is() -> None:
+    schema = {"$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}}
+    assert schema_of(schema).normalise({"a": "1"})[0] == {"a": "1"}
