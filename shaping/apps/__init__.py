@@ -11,7 +11,7 @@ from enum import StrEnum
 from functools import cached_property, partial
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypedDict, Unpack, get_type_hints
 
 import orjson
 import typer
@@ -20,7 +20,7 @@ from pydantic.errors import PydanticUserError
 from typer import Option
 
 from shaping.apps.response import CommandCall, answers_only
-from shaping.errors import Redirect, ToolError, make_error
+from shaping.errors import Redirect, ToolError
 from shaping.errors.codes import EXIT_TABLES, ExitTable
 from shaping.shaper import Shaper
 
@@ -192,122 +192,110 @@ def _returned(callback: Callable[..., Any] | None) -> Any:
         return {}
 
 
-@dataclass(frozen=True)
-class ShapedApp:
-    """An application being shaped: its name, its shaper, and the commands that have other names now."""
+class AppOptions(TypedDict, total=False):
+    """What `shape_click` and `shape_typer` take."""
 
-    name: str
-    given_shaper: Shaper | None
-    renamed: Mapping[str, str]
-    version: str | None = None
-    exit_codes: ExitTable | None = None
+    name: str | None
+    shaper: Shaper | None
+    renamed: Mapping[str, str] | None
+    version: str | None
+    exit_codes: ExitTable | None
+
+
+class ShapedApp:
+    """An application being shaped: its command, its name, and the commands that have other names now."""
+
+    def __init__(self, command: Any, options: AppOptions) -> None:
+        if unknown := options.keys() - AppOptions.__annotations__:
+            raise TypeError(
+                f"{', '.join(sorted(unknown))}: not known; expected {', '.join(AppOptions.__annotations__)}"
+            )
+        self.command = command
+        self.name = options.get("name") or command.name or "app"
+        self.renamed = options.get("renamed") or {}
+        self._options = options
 
     @property
     def exit_table(self) -> ExitTable:
         """The table of exit codes: the application's own choice, or the config's."""
-        return self.exit_codes or self.shaper.loaded_config.config.exit_codes
+        return self._options.get("exit_codes") or self.shaper.loaded_config.config.exit_codes
 
     @cached_property
     def shaper(self) -> Shaper:
         """The application's shaper, or one that is made at the first call."""
-        return self.given_shaper or Shaper(expandable=True)
+        return self._options.get("shaper") or Shaper(expandable=True)
+
+    def manifest(self) -> dict[str, Any]:
+        """List every command: its flags, its exit codes and the schema of what it prints."""
+        exits = {number: entry.name for number, entry in EXIT_TABLES[self.exit_table].items()}
+        version = self._options.get("version")
+        return manifest_of(self.command, name=self.name, version=version, renamed=self.renamed, exit_codes=exits)
+
+    def install(self, make_options: Callable[[], list[Any]], make_command: Callable[[Callable[[], Any]], Any]) -> Any:
+        """Give a group the command `manifest` and every command the options; return the application."""
+        if hasattr(self.command, "commands") and "manifest" not in self.command.commands:
+            self.command.commands["manifest"] = listing = make_command(self.manifest)
+            listing.name, listing.help = "manifest", self.manifest.__doc__
+        for path, leaf in leaf_commands(self.command):
+            own = [param.name for param in leaf.params]
+            leaf.params = [*leaf.params, *(param for param in make_options() if param.name not in own)]
+            leaf.invoke = partial(self._invoke, leaf.invoke, " ".join((self.name, *path)), own)
+        self.command.main = partial(self._main, self.command.main)
+        return self.command
+
+    def _invoke(self, invoke: Callable[[Any], Any], tool: str, own: Sequence[str], context: Any) -> None:
+        """Run one command and print its answer; nothing is returned, because that would be taken for an exit code."""
+        options = take_options(context.params, own)
+        answering = CommandCall(self.shaper, tool, options, self.exit_table)
+        code = answering.next_page() if options.cursor else answering.call(partial(invoke, context))
+        if code:
+            context.exit(code)
+
+    def _main(self, main: Callable[..., Any], args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:
+        """Run the application; a command line that cannot be read or has moved is answered like any other call."""
+        words = list(sys.argv[1:] if args is None else args)
+        if not extra.pop("standalone_mode", True):
+            return main(words, *more, standalone_mode=False, **extra)
+        as_json = wants_json(words)
+        with answers_only() if as_json else nullcontext():
+            try:
+                self._refuse_renamed(words)
+                done = main(words, *more, standalone_mode=False, **extra)
+            except Exception as problem:  # noqa: BLE001 (every way to fail has its answer)
+                options = take_options({"output": "json" if as_json else "text", "debug": "--debug" in words}, ())
+                sys.exit(CommandCall(self.shaper, self.name, options, self.exit_table).failed(problem))
+            sys.exit(done if isinstance(done, int) else 0)
+
+    def _refuse_renamed(self, words: list[str]) -> None:
+        for old, new in self.renamed.items():
+            before = old.split()
+            if words[: len(before)] == before:
+                command = shlex.join([*self.name.split(), *new.split(), *words[len(before) :]])
+                redirect = Redirect(command=command, permanent=True, reason="renamed")
+                message = f"'{self.name} {old}' is now '{self.name} {new}'"
+                raise ToolError("REDIRECTED", message, redirect=redirect, phase="validation")
 
 
-def shape_click(
-    command: Any,
-    *,
-    name: str | None = None,
-    shaper: Shaper | None = None,
-    renamed: Mapping[str, str] | None = None,
-    version: str | None = None,
-    exit_codes: ExitTable | None = None,
-) -> Any:
+def shape_click(command: Any, **options: Unpack[AppOptions]) -> Any:
     """Shape a Click application in place: what its commands return is their data, printed as text or as an envelope.
 
     Every command gets `--output json`, `--fields`, `--limit`, `--cursor`, `--etag`, `--quiet`, `--verbose` and
-    `--debug`, and a group gets the command `manifest`. `name` is the program's in tool names (`app list`), `version`
-    goes into the manifest, `renamed` maps old names of commands to new ones, and `exit_codes` is `contract` (3 for
-    wrong arguments) or `posix` (2).
+    `--debug`, and a group gets the command `manifest`. `name` is the program's in tool names (`app list`), `shaper`
+    the rules to go by, `version` goes into the manifest, `renamed` maps old names of commands to new ones, and
+    `exit_codes` is `contract` (3 for wrong arguments) or `posix` (2).
     """
     import click  # noqa: PLC0415 (Click is no dependency of ours: an application that calls this has it)
 
-    app = ShapedApp(name or command.name or "app", shaper, renamed or {}, version, exit_codes)
-    if hasattr(command, "commands"):
-        listing = click.Command("manifest", callback=partial(_manifest, command, app), help=_manifest.__doc__)
-        command.commands.setdefault("manifest", listing)
-    return _shaped(command, app, click_options)
+    app = ShapedApp(command, options)
+    return app.install(click_options, lambda manifest: click.Command("manifest", callback=manifest))
 
 
-def shape_typer(
-    app: Any,
-    *,
-    name: str | None = None,
-    shaper: Shaper | None = None,
-    renamed: Mapping[str, str] | None = None,
-    version: str | None = None,
-    exit_codes: ExitTable | None = None,
-) -> Any:
+def shape_typer(app: Any, **options: Unpack[AppOptions]) -> Any:
     """Shape a Typer application and return the command to call instead; takes the options of `shape_click`."""
-    command: Any = typer.main.get_command(app)
-    described = ShapedApp(name or command.name or "app", shaper, renamed or {}, version, exit_codes)
-    if hasattr(command, "commands"):
+
+    def make_command(manifest: Callable[[], Any]) -> Any:
         helper = typer.Typer(add_completion=False)
+        helper.command()(manifest)
+        return typer.main.get_command(helper)
 
-        @helper.command(help=_manifest.__doc__)
-        def manifest() -> Any:
-            return _manifest(command, described)
-
-        command.commands.setdefault("manifest", typer.main.get_command(helper))
-        command.commands["manifest"].name = "manifest"
-    return _shaped(command, described, typer_options)
-
-
-def _manifest(command: Any, app: ShapedApp) -> dict[str, Any]:
-    """List every command: its flags, its exit codes and the schema of what it prints."""
-    exits = {number: entry.name for number, entry in EXIT_TABLES[app.exit_table].items()}
-    return manifest_of(command, name=app.name, version=app.version, renamed=app.renamed, exit_codes=exits)
-
-
-def _shaped(command: Any, app: ShapedApp, options: Callable[[], list[Any]]) -> Any:
-    for path, leaf in leaf_commands(command):
-        own = [param.name for param in leaf.params]
-        leaf.params = [*leaf.params, *(param for param in options() if param.name not in own)]
-        leaf.invoke = partial(_invoke, leaf.invoke, app, " ".join((app.name, *path)), own)
-    command.main = partial(_main, command.main, app)
-    return command
-
-
-def _invoke(invoke: Callable[[Any], Any], app: ShapedApp, tool: str, own: Sequence[str], context: Any) -> None:
-    """Run one command and print its answer; nothing is returned, because that would be taken for an exit code."""
-    options = take_options(context.params, own)
-    answering = CommandCall(app.shaper, tool, options, app.exit_table)
-    code = answering.next_page() if options.cursor else answering.call(partial(invoke, context))
-    if code:
-        context.exit(code)
-
-
-def _main(main: Callable[..., Any], app: ShapedApp, args: Sequence[str] | None = None, *more: Any, **extra: Any) -> Any:
-    """Run the application; a command line that cannot be read or has moved is answered like any other call."""
-    words = list(sys.argv[1:] if args is None else args)
-    if not extra.pop("standalone_mode", True):
-        return main(words, *more, standalone_mode=False, **extra)
-    as_json = wants_json(words)
-    with answers_only() if as_json else nullcontext():
-        try:
-            _refuse_renamed(app, words)
-            done = main(words, *more, standalone_mode=False, **extra)
-        except Exception as problem:  # noqa: BLE001 (every way to fail has its answer)
-            options = take_options({"output": "json" if as_json else "text", "debug": "--debug" in words}, ())
-            sys.exit(CommandCall(app.shaper, app.name, options, app.exit_table).failed(problem))
-        sys.exit(done if isinstance(done, int) else 0)
-
-
-def _refuse_renamed(app: ShapedApp, words: Sequence[str]) -> None:
-    for old, new in app.renamed.items():
-        before = old.split()
-        if list(words[: len(before)]) == before:
-            rest = words[len(before) :]
-            replacement = shlex.join([*app.name.split(), *new.split(), *rest])
-            redirect = Redirect(command=replacement, permanent=True, reason="renamed")
-            message = f"'{app.name} {old}' is now '{app.name} {new}'"
-            raise ToolError.of(make_error("REDIRECTED", message, redirect=redirect, phase="validation"))
+    return ShapedApp(typer.main.get_command(app), options).install(typer_options, make_command)

@@ -545,3 +545,8 @@ def test_people_read_what_to_do_next(capsys: pytest.CaptureFixture[str]) -> None
         "'app old' is now 'app gone'",
         "Use: app gone --fields a",
     ]
+
+
+def test_an_option_that_nobody_knows_is_refused() -> None:
+    with pytest.raises(TypeError, match="nmae: not known; expected name, shaper, renamed, version, exit_codes"):
+        shape_click(click_app(), nmae="app")  # type: ignore[call-arg]  # that is the case
