@@ -228,7 +228,10 @@ _SECTIONS_WORTH = 80  # characters that all of it must save
 _DATE = re.compile(
     r"(?:\d{4}-\d\d-\d\d[T ]|(?:[A-Z][a-z]{2},? )?[A-Z][a-z]{2} [ \d]?\d (?:\d{4} )?)(?=\d\d:\d\d)", re.ASCII
 )
-_ZONE = re.compile(r"(?:\.0+)?(?: \d{4})?(?:Z| ?[+-]\d\d:?\d\d)?$", re.ASCII)
+_AFTER = r"(?:Z| ?[+-]\d\d:?\d\d)?$"
+_ZONE = re.compile(
+    rf"\.0+(?: \d{{4}})?{_AFTER}| \d{{4}}{_AFTER}| [+-]\d\d:?\d\d$|Z$|\+\d\d:?\d\d$|-\d\d:?\d\d$", re.ASCII
+)
 _TEST = re.compile(r"[^\s:]+?::")
 _DOTTED = re.compile(r"(?:[A-Za-z_][\w-]*\.)+(?=[\w-]+$)")
 _PATH = re.compile(r"[^\s]*/")

@@ -168,7 +168,7 @@ def _read_values(rest: str, at: int, count: int) -> list[Any]:
 def _runs(values: list[Any]) -> str:
     """Return values as JSON, one that comes several times in a row once, with how many times."""
     texts = quoted(values)[1:-1].split(",") if set(map(type, values)) <= _NUMBERS else list(map(quoted, values))
-    counted = [(text, sum(1 for _ in same)) for text, same in groupby(texts)]
+    counted = [(text, len(list(same))) for text, same in groupby(texts)]
     if len(counted) == len(texts):
         return ",".join(first_to_last(texts))
     return ",".join(f"{text} x{times}" if times > 1 else text for text, times in counted)
