@@ -25,7 +25,7 @@ from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
 from shaping.redaction.text import assigned, candidates, is_mark, normal_name, prefilter, replace, secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from shaping.response import Json
 
@@ -42,6 +42,7 @@ _KUBERNETES: Final = ("data", "stringData")
 _APART: Final = NAME_ENDS + r'"(?:,"|:\[")'
 # In lower case, which is much faster to look through.
 _NAME_APART: Final = has_one([_APART.replace("(?i:", "(?:")])
+_VALUE_APART: Final = has_one(['alue":'])
 # The same where no object has a member for the value: a pair of name and value, or a name and a list.
 _NAME_IN_LIST: Final = has_one([rf'(?:\["(?:[^"\\]|\\.)*{NAME_ENDS}",|{NAME_ENDS}":\[)'.replace("(?i:", "(?:")])
 _PART, _OVERLAP = 1 << 21, 1 << 13  # bytes of JSON that are looked at together, and more than any pattern needs
@@ -116,12 +117,11 @@ def rules_for(value: Any, compact_json: bytes | None = None) -> Ruleset:
 
 
 def _rules_for_json(written: bytes) -> Ruleset:
-    """Look at the texts of written JSON with and without their escapes, in parts that overlap where it is large."""
+    """Look at the texts of written JSON with and without their escapes."""
     found: set[Rule] = set()
     is_apart = False
-    apart = _NAME_APART if b'alue":' in written else _NAME_IN_LIST
-    for start in range(0, len(written), _PART):
-        text = written[start : start + _PART + _OVERLAP].decode("utf-8", "replace")
+    apart = _NAME_APART if any(map(_VALUE_APART, _texts(written))) else _NAME_IN_LIST
+    for text in _texts(written):
         if len(text) < SHORT and not prefilter(CREDENTIALS)(text) and not _NAME_APART(text.lower()):
             continue
         rules, hidden = candidates(text)
@@ -130,6 +130,12 @@ def _rules_for_json(written: bytes) -> Ruleset:
     if is_apart:
         return CREDENTIALS if found else BY_NAME
     return CREDENTIALS.only(found)
+
+
+def _texts(written: bytes) -> Iterator[str]:
+    """Return written JSON as text, in parts that overlap where it is large."""
+    for start in range(0, len(written), _PART):
+        yield written[start : start + _PART + _OVERLAP].decode("utf-8", "replace")
 
 
 class _Walk:
