@@ -188,7 +188,7 @@ def as_float32(column: list[Any], kinds: set[type]) -> list[float] | None:
 
 def _shortest(value: float) -> float:
     """Return the number with the fewest digits that is this one as a float32."""
-    # No two numbers of six digits are the same float32: the one of six has the fewest, with or without zeros at its end.
+    # No two numbers of six digits are the same float32: where six are enough, they are the fewest but for zeros.
     for digits in (6, 7, 8):
         short = float(f"{value:.{digits}g}")
         if to_float32(short) == value:
