@@ -71,8 +71,8 @@ _TAGGED = re.compile(r"#(\d+)(?:=(.*)|( \((\d+) lines\):)|(?: (.*))?)")
 
 _PATHS_LEGEND: Final = "(each path{} stands above the lines found in it)"
 _BELOW_PATHS = re.compile(re.escape(_PATHS_LEGEND).replace(re.escape("{}"), "(?: in (.*))?"))
-_FOUND_IN = re.compile(r"([^\s:]*[/\\.][^\s:]*):(?=\d+:)")
-_NUMBERED = re.compile(r"\d+([:-])")
+_FOUND_IN = re.compile(r"([^\s:()]*[/\\.][^\s:()]*)(?::(?=\d+:)|(?=\(\d+,\d+\): ))")
+_NUMBERED = re.compile(r"\d+([:-])|\(\d+,\d+\): ")  # in a file, as `grep` or a compiler writes it
 _BETWEEN: Final = frozenset({"--", ""})  # lines that `grep -C` and others write between what they found in one file
 
 LEGEND: Final = "(&1-3 = the lines marked &1: to &3:, again)"
@@ -104,8 +104,9 @@ def encode(text: str) -> str:
     ways = [written] if _pays(written, text) else []
     if marked and _pays(in_marks := f"{LEGEND}\n{_in_kinds(marked)}", text) and not _is_source(lines):
         ways.append(in_marks)
-    if _pays(located := "\n".join(below_paths(lines) or lines), text):
-        ways.append(located)
+    if below := below_paths(lines):
+        located = "\n".join(below if _is_source(lines) else [below[0], _in_kinds(below[1:])])
+        ways += [located] if _pays(located, text) else []
     return min(ways, key=count) if len(ways) > 1 else ways[0] if ways else text
 
 
@@ -156,9 +157,8 @@ def decode(text: str) -> str:
     lines: list[str] = []
     tag, left = "", 0
     first, _, rest = text.partition("\n")
-    if _BELOW_PATHS.fullmatch(first):
-        return "\n".join(with_paths(text.split("\n")))
-    for line in (rest if first == LEGEND else text).split("\n"):
+    are_below = _BELOW_PATHS.fullmatch(first) is not None
+    for line in (rest if first == LEGEND or are_below else text).split("\n"):
         found = _TAGGED.fullmatch(line) if not left else None
         if left:
             lines.append(filled(templates[tag], line[1:]))
@@ -171,7 +171,7 @@ def decode(text: str) -> str:
             tag, left = found[1], int(found[4])
         else:
             lines.append(filled(templates[found[1]], found[5] or ""))
-    return "\n".join(unmark(lines) if first == LEGEND else lines)
+    return "\n".join(unmark(lines) if first == LEGEND else with_paths([first, *lines]) if are_below else lines)
 
 
 def _some_of(lines: Words) -> Words:
@@ -285,7 +285,9 @@ def below_paths(lines: Words) -> list[str]:
     paths = {found[1] for line in lines if (found := _FOUND_IN.match(line))}
     if not paths or any(map(_NUMBERED.match, (*lines, *paths))):
         return []
-    place = re.compile(f"({'|'.join(map(re.escape, sorted(paths, reverse=True)))})([:-])(?=\\d+\\2)")
+    place = re.compile(
+        f"({'|'.join(map(re.escape, sorted(paths, reverse=True)))})(?:([:-])(?=\\d+\\2)|(?=\\(\\d+,\\d+\\): ))"
+    )
     shared = commonprefix([*paths])  # noqa: RUF071 (cut at its last slash)
     folder = shared.rpartition("/")[0] if len(paths) > 1 else ""
     written = [_PATHS_LEGEND.format(f" in {folder}/" if folder else "")]
@@ -309,7 +311,7 @@ def with_paths(lines: Words) -> Iterator[str]:
     path = ""
     for line, following in zip(lines[1:], [*lines[2:], ""], strict=False):
         if found := _NUMBERED.match(line):
-            yield f"{folder}{path}{found[1]}{line}"
+            yield f"{folder}{path}{found[1] or ''}{line}"
         elif line not in _BETWEEN and _NUMBERED.match(following):
             path = line
         else:

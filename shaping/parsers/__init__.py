@@ -51,11 +51,11 @@ _INTRODUCTION = re.compile(r"[^\n]{1,200}:\n+")
 # From the start of a line alone: from every letter of a line without end it would take hours.
 _PARAGRAPH = re.compile(r"^[^\n]++(?:\n[^\n]++)++", re.MULTILINE)
 _LINE_END = re.compile(r"\n")
-_ROWS: Final[tuple[Format, ...]] = ("pipes", "csv", "commits", "files", "grep", "log", "table")
+_ROWS: Final[tuple[Format, ...]] = ("pipes", "csv", "commits", "files", "log", "table")
 _OUTLINES: Final[tuple[Format, ...]] = ("pairs", "yaml")  # whose beginning is of the same format
 _DOCUMENTS: Final[tuple[Format, ...]] = ("xml", "yaml")
-_TABLES: Final[tuple[Format, ...]] = ("pipes", "grep", "log", "table")  # that stand in a text about something else
-_ALIKE: Final[tuple[Format, ...]] = ("grep", "log", "table")  # whose lines may be shorter as lines than as rows
+_TABLES: Final[tuple[Format, ...]] = ("pipes", "log", "table")  # that stand in a text about something else
+_ALIKE: Final[tuple[Format, ...]] = ("log", "table")  # whose lines may be shorter as lines than as rows
 _LEAST_TABLE = 300  # characters of such a table
 _PAIRS = 6  # of a name and a value, fewer than which are no records
 _FEW = 4  # lines before rows, and after them, that may be of another kind
@@ -139,7 +139,8 @@ def parse_if_cheaper(
         return exact
     if is_diff(text) or is_tree(head_of(text)):
         return None
-    formats = [name for name in formats if name not in EXACT]
+    # Lines below the path of their file are plainer than rows in which code is quoted.
+    formats = [name for name in formats if name not in EXACT and name != "grep"]
     tried = _worth_trying(text, formats, as_lines=as_lines) or ()
     parsed = parse(text, tried)
     if parsed is None:

@@ -299,3 +299,10 @@ def test_any_objects_in_lines_come_back(rows: list[dict[str, object]], before: s
     lines = [before + json.dumps({"service": "checkout", **row}, separators=(",", ":")) for row in rows]
     text = "\n".join(["The log of today:", *lines, *lines])
     assert decode(encode(text)) == text
+
+
+def test_messages_of_a_compiler_stand_below_their_file() -> None:
+    said = ("no such module", "'x' has the type any", "two arguments, but got one", "unreachable", "'q' is not set")
+    messages = "\n".join(f"src/pages/orders/list.ts({n},5): error TS{n}7: {words}" for n, words in enumerate(said * 3))
+    assert len(encode(messages)) < 0.8 * len(messages)
+    assert decode(encode(messages)) == messages

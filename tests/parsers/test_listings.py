@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from shaping import Shaper
+from shaping.encoders.lines import decode as decode_lines
 from shaping.parsers import parse, parse_tables, parse_within
 
 LOG = "".join(
@@ -63,12 +64,13 @@ def test_headers_go_on_in_lines_that_begin_with_a_space() -> None:
     assert parsed.value[2] == {"Package": "p2", "Version": 2.0, "Description": "one\ntwo\nthree"}
 
 
-def test_findings_are_rows_whatever_is_said_after_them() -> None:
+def test_findings_stand_below_their_file_whatever_is_said_after_them() -> None:
     lines = "".join(f"src/a.py:{n // 2}:5: D40{n % 2} Something is missing here\n" for n in range(30))
-    parsed = parse_within(f"{lines}Found 30 errors.\n[*] 4 fixable with `--fix`.\n")
-    assert parsed is not None
-    assert parsed.after == "\nFound 30 errors.\n[*] 4 fixable with `--fix`.\n"
-    assert parsed.value[3] == {"path": "src/a.py", "line": 1, "column": 5, "text": "D401 Something is missing here"}
+    page = f"{lines}Found 30 errors.\n[*] 4 fixable with `--fix`.\n"
+    shaped = Shaper({}).shape_result({"content": [{"type": "text", "text": page}]}, tool="lint")
+    text = shaped["content"][0]["text"]
+    assert len(text) < len(page) / 2
+    assert decode_lines(text) == page
 
 
 def test_every_table_of_a_page_is_found_with_the_text_around_it() -> None:
