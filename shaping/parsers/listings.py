@@ -140,6 +140,7 @@ _FACT = re.compile(
 )
 _COLON = re.compile(r":(?:\*\*)? ")  # the first colon of a fact
 _RECORDS, _FACTS = 3, 2
+_HEAD = 4096  # characters
 _COMMON = 0.8  # of the records have a name that all are meant to have
 
 
@@ -161,7 +162,8 @@ def _find_records(text: str) -> tuple[list[dict[str, Any]], int, int]:
     nothing: tuple[list[dict[str, Any]], int, int] = ([], 0, 0)
     if text.count(":") < _RECORDS * _FACTS or text.count("\n\n") + text.count("\n--") < _RECORDS - 1:
         return nothing
-    if text.startswith("1. row\n"):  # which `parse_pairs` reads
+    # Rows of a database's client, which `parse_pairs` reads, and code, of which the first lines mostly tell.
+    if text.startswith("1. row\n") or CODE.search(text, 0, text.rfind("\n", 0, _HEAD) + 1):
         return nothing
     facts = [(fact.start(), _name(fact)) for fact in _find_facts(text)]
     names = {name for name, count in Counter(name for _, name in facts).items() if count >= _RECORDS}
