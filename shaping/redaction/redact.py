@@ -45,7 +45,7 @@ _NAME_APART: Final = has_one([_APART.replace("(?i:", "(?:")])
 _VALUE_APART: Final = has_one(['alue":'])
 # The same where no object has a member for the value: a pair of name and value, or a name and a list.
 _NAME_IN_LIST: Final = has_one([rf'(?:\["(?:[^"\\]|\\.)*{NAME_ENDS}",|{NAME_ENDS}":\[)'.replace("(?i:", "(?:")])
-_PART, _OVERLAP = 1 << 21, 1 << 13  # bytes of JSON that are looked at together, and more than any pattern needs
+_PART, _OVERLAP = 1 << 19, 1 << 13  # bytes of JSON that are looked at together, and more than any pattern needs
 _SAY_NOTHING: Final = frozenset({NoneType, bool, int, float})
 _SHORTEST_KEY: Final = 12  # characters of a member's name that can be a credential
 _OPENS: Final = ("{", "[")
