@@ -160,7 +160,9 @@ def sections_span(text: str) -> tuple[int, int]:
 def _find_records(text: str) -> tuple[list[dict[str, Any]], int, int]:
     """Return the first run of records that have names in common, with its beginning and its end."""
     nothing: tuple[list[dict[str, Any]], int, int] = ([], 0, 0)
-    if text.count(":") < _RECORDS * _FACTS or text.count("\n\n") + text.count("\n--") < _RECORDS - 1:
+    # No more is counted than is asked for: a long text has thousands.
+    colons, paragraphs, rules = (len(text.split(part, _RECORDS * _FACTS)) - 1 for part in (":", "\n\n", "\n--"))
+    if colons < _RECORDS * _FACTS or paragraphs + rules < _RECORDS - 1:
         return nothing
     # Rows of a database's client, which `parse_pairs` reads, and code, of which the first lines mostly tell.
     if text.startswith("1. row\n") or CODE.search(text, 0, text.rfind("\n", 0, _HEAD) + 1):
