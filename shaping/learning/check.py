@@ -16,8 +16,8 @@ import orjson
 
 from shaping.learning.drift import Baseline, Drift, baseline_path, find_drift, findings_path, keep_findings
 from shaping.learning.fields import covers, found_in, jmespath_names, leads_to, names
-from shaping.learning.statistics import parallel, read_traffic
-from shaping.learning.traffic import SURFACES, Piece, ToolCall, folder_size, pieces, read_piece
+from shaping.learning.statistics import TrafficStatistics, parallel, statistics_of
+from shaping.learning.traffic import SURFACES, Piece, ToolCall, Usage, folder_size, pieces
 from shaping.paths import parse
 from shaping.paths.selection import matches
 from shaping.response import Omission, Shaped, cut_end
@@ -205,14 +205,14 @@ def check_traffic(
     folder: Path, config: LoadedConfig, *, progress: Callable[[str, int, int], None] = lambda *_: None
 ) -> TrafficCheck:
     """Read the traffic, ask the contracts of every call, and compare with the baseline beside the config."""
-    traffic = read_traffic(folder, progress=progress)
     own = [file for file in config.files if file != GIVEN_NAME]
     baseline = Baseline.read(baseline_path(Path(own[0]))) if own else None
-    merged = ContractReport()
-    if any(one.answers for one in (config.config.tool_overrides or {}).values()):
-        with parallel(folder_size(folder)) as run:
-            found = run(partial(_contracts_of, _given(config)), pieces(folder))
-            merged = reduce(ContractReport.merge, found, merged)
+    traffic, merged, todo = TrafficStatistics(), ContractReport(), pieces(folder)
+    with parallel(folder_size(folder)) as run:
+        for done, (some, report) in enumerate(run(partial(_check_piece, _given(config)), todo), 1):
+            traffic, merged = traffic.merge(some), merged.merge(report)
+            progress("answers", done, len(todo))
+    traffic = traffic.of_folder(folder)
     drift = find_drift(traffic, config, baseline, whole=True)
     path = findings_path()
     if path is not None:
@@ -222,11 +222,12 @@ def check_traffic(
     return TrafficCheck(calls, merged, tuple(unanswered(config, merged)), tuple(drift), baseline is not None)
 
 
-def _contracts_of(config: Path | Mapping[str, Any], piece: Piece) -> ContractReport:
-    """Ask the contracts of a config of all calls of a piece."""
-    shaper = Shaper(config, watch=False)
-    calls = (one for one in read_piece(piece) if isinstance(one, ToolCall) and not one.failed)
-    return reduce(ContractReport.merge, (check_call(shaper, one) for one in calls), ContractReport())
+def _check_piece(config: Path | Mapping[str, Any], piece: Piece) -> tuple[TrafficStatistics, ContractReport]:
+    """Read a piece once, for what its calls are like and for the contracts of a config."""
+    shaper, calls = Shaper(config, watch=False), list[ToolCall]()
+    traffic = statistics_of(Usage(), piece, calls.append)
+    reports = (check_call(shaper, call) for call in calls if not call.failed)
+    return traffic, reduce(ContractReport.merge, reports, ContractReport())
 
 
 def _given(config: LoadedConfig) -> Path | Mapping[str, Any]:

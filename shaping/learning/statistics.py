@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 
-from shaping.learning.traffic import Piece, ToolCall, TrafficError, Usage, Used, folder_size, pieces, read_piece
+from shaping.learning.traffic import (
+    Piece,
+    ToolCall,
+    TrafficError,
+    Usage,
+    Used,
+    folder_size,
+    pieces,
+    read_piece,
+)
 from shaping.noise.vocabulary import LINK_STARTS
 from shaping.paths import join
 from shaping.settings.plan import full_name
@@ -307,6 +316,12 @@ class TrafficStatistics:
         }
         return TrafficStatistics(tools, dict(sorted(self.definitions.items())), self.torn)
 
+    def of_folder(self, folder: Path) -> TrafficStatistics:
+        """Return the same in that order, as all that a folder or a file holds, or end where a file is no recording."""
+        if folder.is_file() and not self.tools and not self.definitions:
+            raise TrafficError(f"{folder} is not a recording; `shaping proxy --record FOLDER` makes some")
+        return self.ordered()
+
 
 def _smallest(samples: Mapping[str, Sample]) -> dict[str, Sample]:
     """Keep the calls with the smallest hashes, which any order of merging gives, within their bound of bytes."""
@@ -351,12 +366,10 @@ def read_traffic(
             usage.add(given)
             sessions.append([*given.first])
             progress("arguments", done, len(todo))
-        for done, one in enumerate(run(_statistics_of, map(usage.of_sessions, sessions), todo), 1):
+        for done, one in enumerate(run(statistics_of, map(usage.of_sessions, sessions), todo), 1):
             merged = merged.merge(one)
             progress("answers", done, len(todo))
-    if folder.is_file() and not merged.tools and not merged.definitions:
-        raise TrafficError(f"{folder} is not a recording; `shaping proxy --record FOLDER` makes some")
-    return merged.ordered()
+    return merged.of_folder(folder)
 
 
 def _usage_of(piece: Piece) -> Usage:
@@ -368,12 +381,13 @@ def _usage_of(piece: Piece) -> Usage:
     return usage
 
 
-def _statistics_of(usage: Usage, piece: Piece) -> TrafficStatistics:
-    """Read the calls of a piece."""
+def statistics_of(usage: Usage, piece: Piece, each: Callable[[ToolCall], object] = lambda _: None) -> TrafficStatistics:
+    """Read the calls of a piece, and give each to a function too."""
     found = TrafficStatistics()
     for one in read_piece(piece):
         if isinstance(one, ToolCall):
             found.add(one, usage)
+            each(one)
         elif one is None:
             found.torn += 1
         else:
