@@ -19,8 +19,8 @@ from playwright.sync_api import sync_playwright
 
 from benchmarks.corpus import payloads
 from shaping.ledger import Ledger, LedgerDatabase
-from shaping.mcp.sessions import Session
-from shaping.mcp.shaper import MCPShaper, ToolCallOptions
+from shaping.mcp.sessions import Session, ToolRequest
+from shaping.mcp.shaper import MCPShaper
 from shaping.page import document
 from shaping.page.data import PageSource
 from shaping.shaper import Shaper
@@ -39,7 +39,7 @@ def _record(folder: Path) -> PageSource:
     found = payloads()
     for payload in found:
         server, _, tool = payload.name.partition("_")[2].partition("_")
-        mcp_shaper.shape_result(session, tool or server, ToolCallOptions(), payload.result, server=server)
+        mcp_shaper.shape_result(session, ToolRequest(tool or server, server), payload.result)
         ledger.flush(60)
     entries, start = recorded.entries(), time.time() - DAYS * 86_400
     database = LedgerDatabase(folder / "ledger.sqlite")

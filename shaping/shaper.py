@@ -192,8 +192,9 @@ class Shaper(PlanChooser):
         from shaping.mcp.result import shape_unlisted_result  # noqa: PLC0415 (only MCP surfaces come this way)
 
         plan, wrong = self.choose(tool, surface="mcp", profile=profile, default_profile=default_profile)
+        plan = plan if channels is None else plan.replace(channels=channels)
         call = call._replace(warnings=(*call.warnings, *wrong))
-        return shape_unlisted_result(self, result, plan, call, client, channels=channels, schema=schema, relay=relay)
+        return shape_unlisted_result(self, result, plan, call, client, schema=schema, relay=relay)
 
     def expand(
         self,

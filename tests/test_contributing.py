@@ -6,7 +6,8 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
@@ -29,6 +30,8 @@ RUN = "`shaping run -- git log`"
 MOST = {"A decorated function": 12, "A proxied call": 20, RUN: 20}
 # Of the files of a run: those of a terminal, and of text that is no data or is cut.
 ELSEWHERE = {"__main__.py", "cli/app.py", "cli/run.py", "budget/lines.py", "commands/storage.py"}
+# Of the files of a proxied call: those that start the program and its server, and compile the plan.
+BEFORE_THE_CALL = {"__main__.py", "child.py", "proxy/serving.py", "settings/loading.py", "settings/plan.py"}
 
 
 @pytest.mark.parametrize("way", MOST)
@@ -67,33 +70,44 @@ def test_a_log_of_commits_goes_through_the_files_that_are_listed(
 def test_a_proxied_call_goes_through_the_files_that_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XDG_CACHE_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(tmp_path))
-    called = _files_called(lambda: asyncio.run(_call_through_a_proxy()))
-    # The program itself is run by the tests of the command line.
+    called = asyncio.run(_files_of_a_proxied_call())
     listed = FILES["A proxied call"]
-    assert [name for name in listed if name not in called | {"__main__.py"}] == []
+    assert [name for name in listed if name not in called | BEFORE_THE_CALL] == []
     on_the_way = ("mcp/", "proxy/", "cleaning/", "present/", "shaper.py")
     assert [name for name in called if name.startswith(on_the_way) and name not in {*listed, *BESIDES}] == []
 
 
-async def _call_through_a_proxy() -> None:
+async def _files_of_a_proxied_call() -> set[str]:
     loader = ShaperLoader(Options())
     loader.start()
     await loader.get()
     answers: asyncio.Queue[Message] = asyncio.Queue()
     server = [sys.executable, str(ROOT / "tests" / "servers" / "records_server.py")]
     relay = Relay(command_server(server)(lambda *_: None), loader, answers.put)
-    info = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    for number, (method, params) in enumerate(
-        [("initialize", info), ("tools/list", {}), ("tools/call", {"name": "records", "arguments": {"count": 20}})]
-    ):
+
+    async def ask(number: int, method: str, params: dict[str, object]) -> None:
         asked = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
         await relay.on_client_line(json.dumps(asked).encode())
         assert "result" in (await answers.get()).data
+
+    info = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    await ask(0, "initialize", info)
+    await ask(1, "tools/list", {})
+    with _noted_files() as found:
+        await ask(2, "tools/call", {"name": "records", "arguments": {"count": 20}})
     await relay.close()
     loader.close()
+    return found
 
 
 def _files_called(call: Callable[[], object]) -> set[str]:
+    with _noted_files() as found:
+        call()
+    return found
+
+
+@contextmanager
+def _noted_files() -> Iterator[set[str]]:
     found: set[str] = set()
 
     def note(frame: FrameType, event: str, _: object) -> None:
@@ -104,10 +118,9 @@ def _files_called(call: Callable[[], object]) -> set[str]:
     before = sys.getprofile()
     sys.setprofile(note)
     try:
-        call()
+        yield found
     finally:
         sys.setprofile(before)
-    return found
 
 
 @pytest.mark.parametrize("place", re.findall(r"^- \*\*a.+$", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from shaping.learning.record import Recorder
     from shaping.mcp.protection import MessageProtection
-    from shaping.mcp.sessions import Session
+    from shaping.mcp.sessions import Session, ToolRequest
     from shaping.shaper import Shaper
 
 AskedT = TypeVar("AskedT")
@@ -44,11 +44,10 @@ class ShapingMiddleware(Middleware):
         *,
         shaper: Shaper | None = None,
         expand: bool = True,
-        relay: bool = False,
         recorder: Recorder | None = None,
     ) -> None:
         """Make the middleware; `recorder` keeps what the tools answer, for `shaping suggest`."""
-        self.mcp_shaper = open_mcp_shaper(config, shaper=shaper, expand=expand, relay=relay, recorder=recorder)
+        self.mcp_shaper = open_mcp_shaper(config, shaper=shaper, expand=expand, recorder=recorder)
         self._notifier = self.mcp_shaper.notifier()
 
     async def on_list_tools(
@@ -75,24 +74,23 @@ class ShapingMiddleware(Middleware):
         session = await self._session(context.fastmcp_context)
         if session is None:
             return await call_next(context)
-        name, given, server = context.message.name, context.message.arguments or {}, _server_name(context)
+        name, server = context.message.name, _server_name(context)
         await self._know(session, name, context)
-        if (own := self.mcp_shaper.own_answer(session, name, given, server)) is not None:
+        given = {"name": name, "arguments": context.message.arguments or {}, "_meta": _request_meta(context)}
+        params, called = self.mcp_shaper.take_call(session, given, server)
+        if (own := self.mcp_shaper.own_answer(session, called)) is not None:
             return tool_result(own)
-        asked = {"arguments": given, "_meta": _request_meta(context.fastmcp_context)}
-        params, options = self.mcp_shaper.take_options(session, asked)
         message = context.message.model_copy(update={"arguments": params["arguments"]})
         notes = CallNotes()
         try:
             with notes:
                 result = await call_next(context.copy(message=message))
         except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form
-            return tool_result(self._failed(session, name, error, {**notes.about(), "server": server}))
+            return tool_result(self._failed(session, called, error, notes.about()))
         # A question back to the user, or an extension's promise to answer later, is not ours to touch.
         if type(result) is InputRequiredToolResult or not hasattr(result, "structured_content"):
             return result
-        wire = wire_result(result)
-        return tool_result(self.mcp_shaper.shape_result(session, name, options, wire, server=server, **notes.about()))
+        return tool_result(self.mcp_shaper.shape_result(session, called, wire_result(result), **notes.about()))
 
     async def on_list_resources(self, context: MiddlewareContext[Any], call_next: CallNext[Any, Any]) -> Any:
         """List resources without the secrets in what is said of them."""
@@ -176,23 +174,22 @@ class ShapingMiddleware(Middleware):
             if tool is not None:
                 self.mcp_shaper.list_tools(session, [_wire_tool(tool)], lambda _: server)
 
-    def _failed(self, session: Session, name: str, error: Exception, about: dict[str, Any]) -> dict[str, Any]:
+    def _failed(self, session: Session, called: ToolRequest, error: Exception, about: dict[str, Any]) -> dict[str, Any]:
         # Under @shape the framework's exception holds an envelope, and its cause the words of the tool.
         raised = exception_of_tool(error) if str(error).startswith("{") else error
-        about = {"raised": raised, "raw": error_text(error), **about}
-        full_name = self.mcp_shaper.full_name(name, about["server"])
         cause = error if isinstance(error, MCPError) else error.__cause__
         if isinstance(cause, MCPError):
             detail = getattr(cause, "detail", None)
             if detail is None:
                 # An answer to the protocol, not to the model.
+                full_name = self.mcp_shaper.full_name(called.name, called.server)
                 raise self.mcp_shaper.protection.protocol_error(cause, full_name)
-            return self.mcp_shaper.error_result(session, name, detail, **about)
-        if isinstance(error, NotFoundError):
-            detail = error_from_text(str(error), name, session.tools)
-            return self.mcp_shaper.error_result(session, name, detail, **about)
-        table, debug = self.mcp_shaper.error_settings(name, about["server"])
-        return self.mcp_shaper.error_result(session, name, error_from_exception(error, table, debug=debug), **about)
+        elif isinstance(error, NotFoundError):
+            detail = error_from_text(str(error), called.name, session.tools)
+        else:
+            table, debug = self.mcp_shaper.error_settings(called)
+            detail = error_from_exception(error, table, debug=debug)
+        return self.mcp_shaper.error_result(session, called, detail, raised=raised, raw=error_text(error), **about)
 
 
 def _read(protection: MessageProtection, name: str, contents: list[ResourceContent]) -> list[ResourceContent]:
@@ -220,8 +217,9 @@ def _server_name(context: MiddlewareContext[Any]) -> str:
     return context.fastmcp_context.fastmcp.name if context.fastmcp_context is not None else ""
 
 
-def _request_meta(context: Context | None) -> dict[str, Any]:
-    request = context.request_context if context is not None else None
+def _request_meta(context: MiddlewareContext[Any]) -> dict[str, Any]:
+    called = context.fastmcp_context
+    request = called.request_context if called is not None else None
     return dict(request.meta or {}) if request is not None else {}
 
 

@@ -5,29 +5,28 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from shaping.budget.fit import LOOK, Budget
 from shaping.cleaning import record_in
 from shaping.cleaning.call import limit_value
-from shaping.clients import UNKNOWN_CLIENT, KnownClient
-from shaping.mcp.schema import advertised_schema, asks_inside, is_excluded, is_wrapper
+from shaping.mcp.schema import asks_inside, is_excluded, is_wrapper
+from shaping.mcp.sessions import TEXT, ChosenChannels, ResultContext
 from shaping.parsers import EXACT, Parsed, parse, parse_if_cheaper
 from shaping.parsers.json import read_json, write_json
 from shaping.paths.private import base64_text
-from shaping.response import EXPAND, CallContext, Shaped
-from shaping.settings.plan import KEEP_EMPTIES, Channels, Plan
+from shaping.response import CallContext, Shaped
+from shaping.settings.plan import KEEP_EMPTIES, Plan
 from shaping.tokens import counter
 from shaping.tokens.sampling import LENGTHS
 from shaping.values import shallow_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from shaping.errors import ErrorDetail
+    from shaping.clients import KnownClient
     from shaping.shaper import Shaper
 
 
@@ -41,89 +40,6 @@ _ENTRY = frozenset({"name", "path", "type"})
 _KEPT_AS = frozenset({"sha", "mode"})  # how a repository keeps an entry, which no file says of its own data
 _BINARY = ("data", "blob", "bytes")  # members that hold base64, in which a rule can only match by chance and break it
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\r\n-]{256,}={0,2}\s*")
-
-
-class ChosenChannels(NamedTuple):
-    """What goes out: text in `content`, data in `structuredContent`, and a schema in the tool's definition."""
-
-    text: bool
-    structured: bool
-    schema: bool
-
-
-TEXT = ChosenChannels(text=True, structured=False, schema=False)
-BOTH = ChosenChannels(text=True, structured=True, schema=True)
-STRUCTURED = ChosenChannels(text=False, structured=True, schema=True)
-
-
-_NO_CALL = CallContext()
-
-
-def choose_channels(
-    setting: Channels, client: KnownClient, *, typed: bool = False, relay: bool = False
-) -> ChosenChannels:
-    """Choose the channels for a client; `typed` tools keep their schema, and so their structured content, always.
-
-    A relay sends text alone, which every client shows its model, unless the client runs programs over results. In a
-    server's own process both channels stay, because programs may use them.
-    """
-    if setting == "both":
-        return BOTH
-    if setting == "structured":
-        return STRUCTURED
-    if setting == "text":
-        return BOTH if typed else TEXT
-    if not relay:
-        return BOTH
-    if not (typed or client.code_mode):
-        return TEXT
-    return STRUCTURED if client.reads == "both" else BOTH
-
-
-class ToolEntry(NamedTuple):
-    """A tool as one session was shown it; fixed for that session's life."""
-
-    wire: dict[str, Any]
-    channels: ChosenChannels
-    forced: bool = False  # whether a config asked for these channels
-    declared: Mapping[str, Any] | None = None
-    advertised: Mapping[str, Any] | None = None
-    limit: Mapping[str, int] = MappingProxyType({})  # the largest result of which the client shows all
-    whole_structure: bool = False  # whether structured content is not shaped: for an app, or an unknown schema
-    for_model: bool = True  # whether the model is shown the results
-
-
-class ResultContext(NamedTuple):
-    """What is known of a call when its result comes back."""
-
-    tool: str
-    plan: Plan
-    entry: ToolEntry
-    client: KnownClient = UNKNOWN_CLIENT
-    advertised_plan: Plan | None = None  # the plan its schema was made by, where the config was edited since
-    relay: bool = (
-        False  # whether a proxy read it from JSON: plain data, and no middleware of this process sees it again
-    )
-    arguments: frozenset[str] = frozenset()
-    tools: Collection[str] = ()
-    expand_name: str = EXPAND
-    call: CallContext = _NO_CALL
-    error: ErrorDetail | None = None  # what the tool raised, where this process saw it
-
-
-def unlisted_entry(
-    plan: Plan,
-    client: KnownClient,
-    *,
-    channels: Channels | None = None,
-    schema: Mapping[str, Any] | None = None,
-    relay: bool = False,
-) -> ToolEntry:
-    """Return the entry of a tool that this client was not shown in a list, as if it had been."""
-    setting = channels or plan.channels
-    chosen = choose_channels(setting, client, typed=plan.typed, relay=relay)
-    shown = advertised_schema(plan, schema) if schema is not None and chosen.schema else None
-    return ToolEntry({}, chosen, setting != "auto", schema, shown, client.limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -504,7 +420,7 @@ def _shape_each(
             part.value,
             (context.call if index == 0 else CallContext(owner=context.call.owner))._replace(
                 text_before=partial(_text_before, result, data, part, context.client),
-                arguments=context.arguments,
+                arguments=context.session.arguments,
                 compact_json=part.compact_json,
                 as_json=as_json,
             ),

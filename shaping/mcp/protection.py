@@ -80,11 +80,6 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else write_json(value).decode()
 
 
-def is_for_model(result: Mapping[str, Any]) -> bool:
-    """Return whether a result holds anything that a model reads; a promise to answer later, or a question, does not."""
-    return "content" in result or "structuredContent" in result
-
-
 ValueT = TypeVar("ValueT")
 _KNOWN = frozenset({"content", "structuredContent", "_meta"})  # all other members of a result are the server's own
 _USUAL = (("isError", False), ("isError", True), ("resultType", "complete"))  # but for these, which hold no secret

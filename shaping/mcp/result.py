@@ -14,15 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 
 from shaping.cleaning.call import clean_error, limit_error
-from shaping.clients import KnownClient, find_client
 from shaping.envelope import recognise
 from shaping.envelope.dialects.members import warnings_member
 from shaping.mcp.errors import error_from_text, model_members, model_text, own_words
 from shaping.mcp.parts import (
-    TEXT,
-    ChosenChannels,
     DataPart,
-    ResultContext,
     ResultData,
     fit_blocks,
     is_only_member,
@@ -33,12 +29,10 @@ from shaping.mcp.parts import (
     read_parts,
     shape_parts,
     texts_of,
-    unlisted_entry,
 )
 from shaping.mcp.protection import (
     ERROR_KEY,
     META_KEY,
-    is_for_model,
     protect_after_fault,
     protect_around,
     protect_result,
@@ -46,6 +40,7 @@ from shaping.mcp.protection import (
     well_formed,
 )
 from shaping.mcp.schema import is_valid
+from shaping.mcp.sessions import TEXT, ChosenChannels, ResultContext, Session, ToolRequest, unlisted_entry
 from shaping.parsers.json import write_json
 from shaping.present import Presented
 from shaping.present.render import known_meta
@@ -58,6 +53,7 @@ from shaping.values import with_numbers
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from shaping.clients import KnownClient
     from shaping.errors import ErrorDetail
     from shaping.response import CallContext
     from shaping.settings.plan import Plan
@@ -95,9 +91,9 @@ def shape_unlisted_result(
     **advertised: Any,
 ) -> dict[str, Any]:
     """Shape the result of a tool that no session was shown, as if it had been (see `unlisted_entry`)."""
-    client = find_client(client_info)
-    entry = unlisted_entry(plan, client, **advertised)
-    return shape_result(shaper, result, ResultContext(plan.tool, plan, entry, client, call=call)).wire
+    session = Session(shaper.loaded_config, client_info)
+    entry = unlisted_entry(plan, session.client, **advertised)
+    return shape_result(shaper, result, ResultContext(ToolRequest(plan.tool, ""), plan, entry, session, call=call)).wire
 
 
 def shape_result(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
@@ -109,7 +105,7 @@ def shape_result(shaper: Shaper, result: Mapping[str, Any], context: ResultConte
     try:
         if mode == "observe":
             return ShapedResult(dict(result), shape_parts(shaper, read, read_parts(read, context), context), read)
-        if not plan.enabled or not is_shown_to_model(read, context):
+        if not plan.enabled or not context.is_shown_to_model(read):
             return ShapedResult(protect_result(read, plan), raw=read)
         clean, hits = protect_around(read, plan)
         clean, context = fit_blocks(clean, context)
@@ -118,14 +114,9 @@ def shape_result(shaper: Shaper, result: Mapping[str, Any], context: ResultConte
         shaped = _within_limit(shaper, clean, context, shape)
         return shaped._replace(wire=with_warnings(shaped.wire, hits), raw=read)
     except Exception as fault:  # noqa: BLE001 (whatever it is, the tool's answer goes out redacted)
-        log_fault("shaping a result of %r failed with %s\n%s", context.tool, fault)
+        log_fault("shaping a result of %r failed with %s\n%s", context.called.name, fault)
         wire = dict(result) if mode == "observe" else protect_after_fault(read, plan, fault)
         return ShapedResult(wire, raw=read)
-
-
-def is_shown_to_model(result: Mapping[str, Any], context: ResultContext) -> bool:
-    """Return whether a model reads a result: it is an answer, and its tool is not defined for an app alone."""
-    return context.entry.for_model and is_for_model(result)
 
 
 def error_result(shaper: Shaper, context: ResultContext, error: ErrorDetail) -> dict[str, Any]:
@@ -146,9 +137,9 @@ def text_of(shaped: Shaped, context: ResultContext | None = None, member: str | 
         text = _short_lines(text.removesuffix(notice)) + notice
     if shaped.truncated and notice and text.endswith(notice):
         text = f"{notice.strip()}\n{text.removesuffix(notice)}"
-    if context is not None and context.expand_name != EXPAND and shaped.ref is not None:
+    if context is not None and context.session.expand_name != EXPAND and shaped.ref is not None:
         # What a proxy behind this one says of its own refs stays as it is: its tool keeps its name.
-        text = text.replace(f"{EXPAND} ref={shaped.ref}", f"{context.expand_name} ref={shaped.ref}")
+        text = text.replace(f"{EXPAND} ref={shaped.ref}", f"{context.session.expand_name} ref={shaped.ref}")
     return text
 
 
@@ -352,7 +343,9 @@ def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) ->
     said = "\n".join(texts_of(result))
     structured = result.get("structuredContent")
     told = said or (orjson.dumps(structured).decode() if structured else "")
-    error = clean_error(context.error or error_from_text(told, context.tool, context.tools), context.plan)
+    error = clean_error(
+        context.error or error_from_text(told, context.called.name, context.session.tools), context.plan
+    )
     shaped = shape_parts(shaper, result, data, context._replace(plan=context.plan.for_error()))
     texts = [text for one, part in zip(shaped, data.parts, strict=True) if (text := _error_text(one, part, data, said))]
     out = _write_error(shaper, error, texts, context, shaped)
@@ -579,7 +572,7 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     It is within the budget, unless only all of it fits: a tool may break the schema that it gave itself.
     """
     mismatch = Warned("SCHEMA_MISMATCH", "the shaped data did not match the advertised schema; this is unfiltered")
-    logger.warning("%r: %s", context.tool, mismatch.message)
+    logger.warning("%r: %s", context.called.name, mismatch.message)
     call = context.call._replace(if_none_match=None, warnings=(*context.call.warnings, mismatch))
     plan = protecting_plan(context.plan)
 

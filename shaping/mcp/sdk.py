@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 
     from shaping.learning.record import Recorder
-    from shaping.mcp.sessions import Session
+    from shaping.mcp.sessions import Session, ToolRequest
     from shaping.shaper import Shaper
 
 ServerT = TypeVar("ServerT")
@@ -125,9 +125,9 @@ class ShapedServer:
         if not isinstance(name, str) or not isinstance(given, dict):
             return await call_next(ctx)
         await self._know(session, name, ctx)
-        if (own := self.mcp_shaper.own_answer(session, name, given, self.server.name)) is not None:
+        asked, called = self.mcp_shaper.take_call(session, params, self.server.name)
+        if (own := self.mcp_shaper.own_answer(session, called)) is not None:
             return _enveloped(own, ctx)
-        asked, options = self.mcp_shaper.take_options(session, params)
         if asked is not params:
             ctx = replace(ctx, params=asked)
         notes = CallNotes()
@@ -139,21 +139,19 @@ class ShapedServer:
         except ValidationError:
             raise
         except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form
-            return _enveloped(self._failed(session, name, error, notes.about(), error_text(error)), ctx)
+            return _enveloped(self._failed(session, called, error, notes.about(), error_text(error)), ctx)
         if not isinstance(result, dict):
             return result
         if result.get("isError") and crashes:
-            return _enveloped(self._failed(session, name, crashes[-1], notes.about(), result), ctx)
-        return self.mcp_shaper.shape_result(session, name, options, result, server=self.server.name, **notes.about())
+            return _enveloped(self._failed(session, called, crashes[-1], notes.about(), result), ctx)
+        return self.mcp_shaper.shape_result(session, called, result, **notes.about())
 
     def _failed(
-        self, session: Session, name: str, error: BaseException, about: dict[str, Any], raw: Mapping[str, Any]
+        self, session: Session, called: ToolRequest, error: BaseException, about: dict[str, Any], raw: Mapping[str, Any]
     ) -> dict[str, Any]:
-        table, debug = self.mcp_shaper.error_settings(name, self.server.name)
+        table, debug = self.mcp_shaper.error_settings(called)
         detail = error_from_cause(error, table, debug=debug)
-        return self.mcp_shaper.error_result(
-            session, name, detail, raised=error, raw=raw, server=self.server.name, **about
-        )
+        return self.mcp_shaper.error_result(session, called, detail, raised=error, raw=raw, **about)
 
     async def _know(self, session: Session, name: str, ctx: ServerRequestContext[Any, Any]) -> None:
         """Make a tool's schema known even for a client that calls before it lists."""

@@ -3,167 +3,100 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 import orjson
 
-from shaping.clients import KnownClient, find_client
-from shaping.errors.codes import list_codes
+from shaping.clients import KnownClient, find_client, texts_in
 from shaping.ledger import Ledger, MeasuredCall
 from shaping.ledger.texts import keep_texts
-from shaping.mcp.parts import BOTH, ResultContext, ToolEntry, choose_channels, texts_of
-from shaping.mcp.result import ShapedResult, is_shown_to_model
-from shaping.mcp.schema import advertised_schema, inside_wrapper, warn_unmatched
-from shaping.paths.spelling import did_you_mean, nearest
+from shaping.mcp.schema import advertised_schema
 from shaping.redaction import SplitKeyRedactor
-from shaping.response import EXPAND, Shaped
-from shaping.settings.plan import full_name
-from shaping.settings.resolve import fits, is_pattern, ranked
+from shaping.response import EXPAND, CallContext, Shaped
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from shaping.errors import ErrorDetail
     from shaping.learning.record import Recorder
-    from shaping.mcp.shaper import MCPShaper, ToolCallOptions
+    from shaping.mcp.result import ShapedResult
+    from shaping.mcp.shaper import MCPShaper
     from shaping.settings.loading import LoadedConfig
-    from shaping.settings.model import Config
-    from shaping.settings.plan import Plan
+    from shaping.settings.plan import Channels, Overrides, Plan
     from shaping.shaper import Shaper
 
 
 Notify: TypeAlias = "Callable[[str], Awaitable[None]]"  # sends the notification of a method
-logger = logging.getLogger("shaping")
 
 # A client of the newer protocol over HTTP has no session; it is taken for the same one while it keeps calling.
 _IDLE_SECONDS = 1800.0
 _MOST_NAMED = 1000
 LOOK_SECONDS = 0.25  # between looks for a new config
 TOOLS_CHANGED = "notifications/tools/list_changed"
-_RESEMBLES: Final = 0.85  # how alike two names are before one is taken for a slip of the other
-_COMPARED = 200  # tools that a rule is compared with: a server may list thousands
-CONTROL = "_shape"
-_OWN = orjson.loads(Path(__file__).with_name("tools.json").read_bytes())
-EXPAND_TOOL: dict[str, Any] = _OWN["expand"]  # our own tool
-_CONTROL_SCHEMA: dict[str, Any] = _OWN["control"]  # the argument of other tools by which an agent shapes their answers
+_NO_CALL = CallContext()
 
 
-def tool_entry(
-    tool: Mapping[str, Any], plan: Plan, client: KnownClient, config: Config, *, relay: bool = False
-) -> ToolEntry | None:
-    """Return a tool as a client is shown it, or None where the config drops it from the list.
+class ChosenChannels(NamedTuple):
+    """What goes out: text in `content`, data in `structuredContent`, and a schema in the tool's definition."""
 
-    The plan has its full name, by which the config may have rules for it.
+    text: bool
+    structured: bool
+    schema: bool
+
+
+TEXT = ChosenChannels(text=True, structured=False, schema=False)
+BOTH = ChosenChannels(text=True, structured=True, schema=True)
+STRUCTURED = ChosenChannels(text=False, structured=True, schema=True)
+
+
+def choose_channels(
+    setting: Channels, client: KnownClient, *, typed: bool = False, relay: bool = False
+) -> ChosenChannels:
+    """Choose the channels for a client; `typed` tools keep their schema, and so their structured content, always.
+
+    A relay sends text alone, which every client shows its model, unless the client runs programs over results. In a
+    server's own process both channels stay, because programs may use them.
     """
-    rules = _rules(plan.tool, config)
-    if rules.get("drop"):
-        return None
-    for_app, for_model = _audience(tool)
-    if not for_model:
-        return ToolEntry(dict(tool), BOTH, for_model=False)
-    # Where a tool is not enabled its results go out as they come.
-    chosen = choose_channels(plan.channels, client, typed=plan.typed or for_app, relay=relay) if plan.enabled else BOTH
-    declared = tool.get("outputSchema")
-    if declared is not None:
-        warn_unmatched(plan, inside_wrapper(declared) or dict(declared))
-    shown = None
-    if declared is not None and chosen.schema:
-        shown = advertised_schema(plan, declared) if plan.enabled or plan.closed else dict(declared)
-    wire = {key: value for key, value in tool.items() if key != "outputSchema"}
-    if for_app and declared is not None:
-        wire["outputSchema"] = declared
-    elif shown is not None:
-        wire["outputSchema"] = shown
-    if config.agent_controls and plan.enabled:
-        schema = tool.get("inputSchema") or {"type": "object"}
-        wire["inputSchema"] = {**schema, "properties": {**(schema.get("properties") or {}), CONTROL: _CONTROL_SCHEMA}}
-    described = _described(tool.get("description"), rules)
-    if described is not None:
-        wire["description"] = described
-    hinted = bool(client.tool_meta) and plan.surface == "mcp"
-    if hinted:
-        wire["_meta"] = {**client.tool_meta, **(tool.get("_meta") or {})}
-    return ToolEntry(
-        wire,
-        chosen,
-        plan.channels != "auto",
-        declared,
-        None if for_app else shown,
-        client.tool_meta_limit if hinted else client.limit,
-        for_app,
-    )
+    if setting == "both":
+        return BOTH
+    if setting == "structured":
+        return STRUCTURED
+    if setting == "text":
+        return BOTH if typed else TEXT
+    if not relay:
+        return BOTH
+    if not (typed or client.code_mode):
+        return TEXT
+    return STRUCTURED if client.reads == "both" else BOTH
 
 
-def is_dropped(name: str, config: Config) -> bool:
-    """Return whether the config drops a tool from the list."""
-    return bool(_rules(name, config).get("drop"))
+class ToolEntry(NamedTuple):
+    """A tool as one session was shown it; fixed for that session's life."""
+
+    wire: dict[str, Any]
+    channels: ChosenChannels
+    forced: bool = False  # whether a config asked for these channels
+    declared: Mapping[str, Any] | None = None
+    advertised: Mapping[str, Any] | None = None
+    limit: Mapping[str, int] = MappingProxyType({})  # the largest result of which the client shows all
+    whole_structure: bool = False  # whether structured content is not shaped: for an app, or an unknown schema
+    for_model: bool = True  # whether the model is shown the results
 
 
-def expand_entry(client: KnownClient, taken: Collection[str] = ()) -> dict[str, Any]:
-    """Return the definition of the tool that brings back what was left out, under a name that no other tool has."""
-    name = EXPAND
-    while name in taken:
-        name = f"{name}_"
-    meta = {**client.tool_meta, **client.expand_meta}
-    return {**EXPAND_TOOL, "name": name, **({"_meta": meta} if meta else {})}
-
-
-def log_idle_rules(config: Config, servers: Mapping[str, str], logged: set[str]) -> None:
-    """Log, once, rules that name a server and match none of its tools, and names that only resemble a tool's.
-
-    Other rules may be for other servers, or for commands. `servers` has the server of each tool that is listed.
-    """
-    names = [full_name(tool, server) for tool, server in sorted(servers.items())]
-    for pattern in config.tool_overrides or {}:
-        server, slash, _ = pattern.rpartition("/")
-        meant = not slash or any(fits(name.partition("/")[0], server) for name in names)
-        may_be_wrong = slash or not is_pattern(pattern)
-        if not (meant and may_be_wrong) or pattern in logged or any(fits(name, pattern) for name in names):
-            continue
-        near = nearest(pattern, (names if slash else list(servers))[:_COMPARED], n=1, least=_RESEMBLES)
-        if slash or near:
-            logged.add(pattern)
-            logger.warning("the rules for %r match no tool that the server lists.%s", pattern, did_you_mean(near))
-
-
-def _audience(tool: Mapping[str, Any]) -> tuple[bool, bool]:
-    """Return whether an app draws a tool's results (MCP Apps), and whether the model is shown them."""
-    meta = tool.get("_meta") or {}
-    ui: Any = meta.get("ui") if isinstance(meta.get("ui"), dict) else {}
-    visibility = ui.get("visibility")
-    for_model = not isinstance(visibility, list) or "model" in visibility
-    return bool(ui.get("resourceUri") or meta.get("ui/resourceUri")), for_model
-
-
-def _rules(name: str, config: Config) -> dict[str, Any]:
-    rules: dict[str, Any] = {}
-    for pattern in ranked(name, config.tools):
-        rules |= config.tools[pattern].model_dump(exclude_none=True)
-    return rules
-
-
-def _described(description: str | None, rules: Mapping[str, Any]) -> str | None:
-    text: str | None = rules.get("description", description)
-    most = rules.get("max_description")
-    if text is not None and most is not None and len(text) > most:
-        text = _cut(text, most)
-    return list_codes(text or "", rules["codes"]) if rules.get("codes") else text
-
-
-def _cut(text: str, most: int) -> str:
-    """Cut at the last sentence that fits, else at the last word: half a word says nothing."""
-    head = text[:most]
-    sentence = max(head.rfind(". "), head.rfind(".\n"))
-    if sentence > most // 2:
-        return head[: sentence + 1]
-    return head[:-1].rsplit(None, 1)[0].rstrip(",;:") + "…" if " " in head else head
+def unlisted_entry(
+    plan: Plan, client: KnownClient, *, schema: Mapping[str, Any] | None = None, relay: bool = False
+) -> ToolEntry:
+    """Return the entry of a tool that this client was not shown in a list, as if it had been."""
+    chosen = choose_channels(plan.channels, client, typed=plan.typed, relay=relay)
+    shown = advertised_schema(plan, schema) if schema is not None and chosen.schema else None
+    return ToolEntry({}, chosen, plan.channels != "auto", schema, shown, client.limit)
 
 
 def connection_of(session: Any) -> Any:
@@ -179,7 +112,7 @@ class Session:
     """One client's view: the config it began with, and the tools as it was shown them."""
 
     loaded_config: LoadedConfig
-    client_info: Mapping[str, Any] | None = None
+    client_info: Mapping[str, Any] | str | None = None
     tools: dict[str, ToolEntry] = field(default_factory=dict)
     arguments: frozenset[str] = frozenset()
     fitting: dict[str, tuple[Plan, bool]] = field(default_factory=dict)  # whether an edited plan fits a tool's schema
@@ -192,10 +125,50 @@ class Session:
     definition: MeasuredCall | None = None  # what is entered of it with the session's first call
     keys: SplitKeyRedactor = field(default_factory=SplitKeyRedactor)  # over the messages that a server logs
 
+    @property
+    def client_name(self) -> str:
+        """The name that the client gives itself."""
+        info = self.client_info
+        return info if isinstance(info, str) else str((info or {}).get("name", ""))
+
     @cached_property
     def client(self) -> KnownClient:
         """What is known of this client."""
         return find_client(self.client_info)
+
+
+class ToolRequest(NamedTuple):
+    """A call of a server's tool, and what it asks of us, by `_meta` or by the `_shape` argument."""
+
+    name: str
+    server: str
+    profile: str | None = None
+    overrides: Overrides | None = None
+    if_none_match: str | None = None
+    arguments: Mapping[str, Any] | None = None  # what the tool is called with
+    trace: Mapping[str, str] | None = None  # the W3C trace context that the client sent, for the span of the call
+
+
+class ResultContext(NamedTuple):
+    """What is known of a call when its result comes back."""
+
+    called: ToolRequest
+    plan: Plan
+    entry: ToolEntry
+    session: Session
+    relay: bool = False  # whether a proxy read it from JSON: plain data, and nobody in this process sees it again
+    call: CallContext = _NO_CALL
+    advertised_plan: Plan | None = None  # the plan its schema was made by, where the config was edited since
+    error: ErrorDetail | None = None  # what the tool raised, where this process saw it
+
+    @property
+    def client(self) -> KnownClient:
+        """What is known of the client that reads it."""
+        return self.session.client
+
+    def is_shown_to_model(self, result: Mapping[str, Any]) -> bool:
+        """Return whether a model reads a result: an answer, no promise of one, of a tool that is not for an app."""
+        return self.entry.for_model and ("content" in result or "structuredContent" in result)
 
 
 class Sessions:
@@ -288,49 +261,43 @@ class CallRecorder:
         self._recorder = recorder
 
     def record_call(
-        self,
-        session: Session,
-        context: ResultContext,
-        raw: Mapping[str, Any] | None,
-        shaped: ShapedResult,
-        options: ToolCallOptions,
-        *,
-        server: str,
-        started: float,
+        self, context: ResultContext, raw: Mapping[str, Any] | None, shaped: ShapedResult, *, started: float
     ) -> None:
         """Record a tool's answer; where nobody knows what it was without shaping (`raw` is None) nothing was saved."""
-        sent, parts = shaped.wire, shaped.parts
-        if not self._is_active or not is_shown_to_model(sent if raw is None else raw, context):
+        sent, called, session = shaped.wire, context.called, context.session
+        if not self._is_active or not context.is_shown_to_model(sent if raw is None else raw):
             return
-        session.servers[context.tool] = server
-        client, about = context.client, _about(session, context.plan)
-        after = partial(client.shown_within_limit, sent, context.entry.limit)
-        before = after if raw is None else partial(client.shown_within_limit, raw)
+        session.servers[called.name] = called.server
+        after = partial(context.client.shown_within_limit, sent, context.entry.limit)
+        before = after if raw is None else partial(context.client.shown_within_limit, raw)
+        about = _about(session, context.plan)
         if self._recorder is not None and raw is not None:
             self._recorder.record(
                 context.plan,
                 raw,
-                arguments=options.arguments,
-                server=server,
+                arguments=called.arguments,
+                server=called.server,
                 client=about["client"],
                 session=session.id,
                 before=before,
                 after=after,
             )
-        call = MeasuredCall(context.tool, before, after, partial(_additions, parts, raw, sent), trace=options.trace)
-        self._enter(session, call, parts, server=server, started=started, about=about)
+        added = partial(_additions, shaped.parts, raw, sent)
+        call = MeasuredCall(called.name, before, after, added, server=called.server, trace=called.trace, **about)
+        self._enter(session, call, partial(self._keep, shaped.parts, None), started)
 
     def record_expansion(
         self, session: Session, plan: Plan, arguments: Mapping[str, Any], sent: Mapping[str, Any], *, started: float
     ) -> None:
         """Record what was asked back, at the cost of the tool that it came from, in this session or another."""
+        if not self._is_active:
+            return
         server, _, tool = plan.tool.rpartition("/")
         after = partial(session.client.shown_within_limit, sent)
-        call = MeasuredCall(tool, str, after, after, kind="expand" if arguments.get("sql") is None else "query")
-        if self._is_active:
-            server = session.servers.get(tool, server)
-            about = _about(session, plan)
-            self._enter(session, call, (), server=server, started=started, about=about, asked=arguments)
+        kind: Any = "expand" if arguments.get("sql") is None else "query"
+        server = session.servers.get(tool, server)
+        call = MeasuredCall(tool, str, after, after, kind=kind, server=server, **_about(session, plan))
+        self._enter(session, call, partial(self._keep, (), arguments), started)
 
     def record_definition(self, session: Session, plan: Plan, entry: Mapping[str, Any]) -> None:
         """Record the definition of our own tool, once a session, with the session's first call.
@@ -340,34 +307,24 @@ class CallRecorder:
         if session.expand_recorded or not self._is_active:
             return
         session.expand_recorded = True
-        after = partial(_shown_definition, entry)
+        # What a model reads of it: its `_meta` is for the client.
+        after = orjson.dumps({key: value for key, value in entry.items() if key != "_meta"}).decode
         session.definition = MeasuredCall(entry["name"], str, after, after, kind="definition", **_about(session, plan))
 
     @property
     def _is_active(self) -> bool:
         return self._shaper.mode != "off" and (self._ledger is not None or self._recorder is not None)
 
-    def _enter(
-        self,
-        session: Session,
-        call: MeasuredCall,
-        shaped: Sequence[Shaped],
-        *,
-        server: str,
-        started: float,
-        about: Mapping[str, Any],
-        asked: Mapping[str, Any] | None = None,  # of an expansion
-    ) -> None:
+    def _enter(self, session: Session, call: MeasuredCall, keep: Callable[[str], str | None], started: float) -> None:
         if self._ledger is None:
             return
         definition, session.definition = session.definition, None
         if definition is not None:
-            self._ledger.record(replace(definition, server=server))
+            self._ledger.record(replace(definition, server=call.server))
         # What was sent is kept where the user lets originals be kept, and what is private was taken out.
         keeps = self._shaper.facts.expandable and self._shaper.mode == "on"
-        keep = partial(self._keep, shaped, asked) if keeps else None
         took = (perf_counter() - started) * 1000
-        self._ledger.record(replace(call, server=server, milliseconds=took, keep=keep, **about))
+        self._ledger.record(replace(call, milliseconds=took, keep=keep if keeps else None))
 
     def _keep(self, shaped: Sequence[Shaped], asked: Mapping[str, Any] | None, read: str) -> str | None:
         ttl = self._shaper.loaded_config.store.ttl_seconds
@@ -376,7 +333,7 @@ class CallRecorder:
 
 def _about(session: Session, plan: Plan) -> dict[str, Any]:
     return {
-        "client": str((session.client_info or {}).get("name", "")),
+        "client": session.client_name,
         "profile": plan.profile,
         "config": plan.config_hash,
         "session": session.id,
@@ -387,10 +344,5 @@ def _additions(shaped: Sequence[Shaped], raw: Mapping[str, Any] | None, sent: Ma
     """Return what shaping itself says: what was left out and how to ask for it, and the code of an error."""
     if sent.get("isError") is not True:
         return "".join(f"{one.notice}{one.absent_line}" for one in shaped)
-    told, before = (next(iter(texts_of(result)), "") for result in (sent, raw or {}))
+    told, before = (next(texts_in(result), "") for result in (sent, raw or {}))
     return told.removesuffix(before) if before and told.endswith(before) else ""
-
-
-def _shown_definition(entry: Mapping[str, Any]) -> str:
-    """Return what a model reads of a tool's definition; its `_meta` is for the client."""
-    return orjson.dumps({key: value for key, value in entry.items() if key != "_meta"}).decode()

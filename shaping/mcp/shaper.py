@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -15,23 +14,21 @@ from shaping.errors import ErrorDetail, ToolError, from_exception, make_error
 from shaping.errors.exceptions import says_less
 from shaping.ledger import Ledger, open_ledger
 from shaping.mcp.errors import error_from_text, error_text, own_words
-from shaping.mcp.parts import ResultContext, ToolEntry, unlisted_entry
 from shaping.mcp.protection import MessageProtection
 from shaping.mcp.result import ShapedResult, error_result, shape_result, text_of, with_meta
 from shaping.mcp.schema import advertised_schema, shows_no_more, usable
 from shaping.mcp.sessions import (
-    CONTROL,
-    EXPAND_TOOL,
     CallRecorder,
     Notify,
+    ResultContext,
     Session,
     Sessions,
+    ToolEntry,
     ToolListNotifier,
-    expand_entry,
-    is_dropped,
-    log_idle_rules,
-    tool_entry,
+    ToolRequest,
+    unlisted_entry,
 )
+from shaping.mcp.tools import CONTROL, EXPAND_TOOL, expand_entry, is_dropped, log_idle_rules, tool_entry
 from shaping.response import EXPAND, CallContext, Warned
 from shaping.settings.plan import Overrides, Plan, full_name
 from shaping.settings.resolve import fits
@@ -61,18 +58,7 @@ _RECORDS = [
 logger = logging.getLogger("shaping")
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCallOptions:
-    """What one call asks for itself, by `_meta` or by the `_shape` argument."""
-
-    profile: str | None = None
-    overrides: Overrides | None = None
-    if_none_match: str | None = None
-    arguments: Mapping[str, Any] | None = None  # what the tool is called with
-    trace: Mapping[str, str] | None = None  # the W3C trace context that the client sent, for the span of the call
-
-
-_NO_OPTIONS = ToolCallOptions()
+_EXPAND = ToolRequest(EXPAND, "")
 
 
 class MCPShaper:
@@ -168,7 +154,7 @@ class MCPShaper:
         """Return the definition of our own tool, under a name that no tool of this session has."""
         entry = expand_entry(session.client, session.tools)
         session.expand_name = entry["name"]
-        self._call_log.record_definition(session, self._plan(session.loaded_config, EXPAND, _NO_OPTIONS, "")[0], entry)
+        self._call_log.record_definition(session, self._plan(session.loaded_config, _EXPAND)[0], entry)
         return entry
 
     def _is_expand_listed(self, session: Session) -> bool:
@@ -176,17 +162,16 @@ class MCPShaper:
         entry = session.tools.get(EXPAND)
         return self.relay and entry is not None and entry.wire.get("description") == EXPAND_TOOL["description"]
 
-    def is_expand(self, session: Session, name: str, arguments: Any) -> bool:
+    def is_expand(self, session: Session, called: ToolRequest) -> bool:
         """Return whether a call is of our own tool; where a server behind a proxy has the same one, the store tells."""
-        if not self.is_on or not self.expandable or name != session.expand_name:
+        if not self.is_on or not self.expandable or called.name != session.expand_name:
             return False
-        if name not in session.tools:
+        if called.name not in session.tools:
             return True
         if not self._is_expand_listed(session):
             return False
         try:
-            ref = arguments.get("ref") if isinstance(arguments, dict) else None
-            recall(self.shaper.keeper("mcp"), ref, owner=session.owner)
+            recall(self.shaper.keeper("mcp"), (called.arguments or {}).get("ref"), owner=session.owner)
         except ToolError:
             return False
         return True
@@ -196,7 +181,8 @@ class MCPShaper:
         found = session.tools.get(tool["name"])
         if found is not None and found.declared == tool.get("outputSchema"):
             return found
-        plan = self._plan(session.loaded_config, tool["name"], _NO_OPTIONS, session.servers[tool["name"]])[0]
+        called = ToolRequest(tool["name"], session.servers[tool["name"]])
+        plan = self._plan(session.loaded_config, called)[0]
         found = tool_entry(tool, plan, session.client, session.loaded_config.config, relay=self.relay)
         if found is not None:
             session.tools[tool["name"]] = found
@@ -217,23 +203,21 @@ class MCPShaper:
         rules = self.shaper.loaded_config.config.tool_overrides or {}
         return uri if any("://" in rule and fits(uri, rule) for rule in rules) else self.full_name(uri, server)
 
-    def own_answer(self, session: Session, name: str, arguments: dict[str, Any], server: str) -> dict[str, Any] | None:
+    def own_answer(self, session: Session, called: ToolRequest) -> dict[str, Any] | None:
         """Answer a call that no tool of the server is to see: of our own tool, or of one that is hidden; else None."""
-        if self.is_expand(session, name, arguments):
-            return self.expand(session, arguments)
-        return self.unknown_tool(session, name, server) if self.is_hidden(session, name, server) else None
+        if self.is_expand(session, called):
+            return self.expand(session, called.arguments or {})
+        if not self.is_hidden(session, called.name, called.server):
+            return None
+        error = error_from_text(f"Unknown tool: {called.name!r}", called.name, session.tools)
+        return self.error_result(session, called, error)
 
-    def error_settings(self, tool: str, server: str) -> tuple[Mapping[str, str], bool]:
+    def error_settings(self, called: ToolRequest) -> tuple[Mapping[str, str], bool]:
         """Return the config's codes for exceptions, and whether all that is known of a tool's errors is told."""
-        plan = self.shaper.plan(self.full_name(tool, server), surface="mcp")
+        plan = self.shaper.plan(self.full_name(called.name, called.server), surface="mcp")
         return self.shaper.loaded_config.config.errors, plan.debug
 
-    def unknown_tool(self, session: Session, name: str, server: str) -> dict[str, Any]:
-        """Answer a call of a tool that there is not, or that this client may not see."""
-        error = error_from_text(f"Unknown tool: {name!r}", name, session.tools)
-        return self.error_result(session, name, error, server=server)
-
-    def take_options(self, session: Session, params: dict[str, Any]) -> tuple[dict[str, Any], ToolCallOptions]:
+    def take_call(self, session: Session, params: dict[str, Any], server: str) -> tuple[dict[str, Any], ToolRequest]:
         """Take what a call asks of us out of its parameters; they are the same object where it asks nothing there."""
         given, said = (value if isinstance(value := params.get(name), dict) else {} for name in ("arguments", "_meta"))
         control: Any = {}
@@ -244,33 +228,24 @@ class MCPShaper:
         fields = control.get("fields", said.get("shaping/fields"))
         most, profile = (_scalar(control.get(name, said.get(f"shaping/{name}"))) for name in ("max_tokens", "profile"))
         asks = fields is not None or most is not None
-        overrides = Overrides(fields=_paths(fields), max_tokens=most) if asks else None
-        return params, ToolCallOptions(
+        return params, ToolRequest(
+            str(params.get("name", "")),
+            server,
             None if profile is None else str(profile),
-            overrides,
+            Overrides(fields=_paths(fields), max_tokens=most) if asks else None,
             _scalar(said.get("shaping/if_none_match")),
             given,
             {key: str(said[key]) for key in ("traceparent", "tracestate") if key in said} or None,
         )
 
     def shape_result(
-        self,
-        session: Session,
-        tool: str,
-        options: ToolCallOptions | None,
-        result: Mapping[str, Any],
-        *,
-        server: str,
-        **about: Any,
+        self, session: Session, called: ToolRequest, result: Mapping[str, Any], **about: Any
     ) -> dict[str, Any]:
-        """Shape the result of a call; `about` is what the surface knows of it (see `CallContext`).
-
-        `server` names the tool's server, for the config's `server/tool` patterns and the ledger.
-        """
-        started, options = perf_counter(), options or _NO_OPTIONS
-        context = self._context(session, tool, options, server, **about)
+        """Shape the result of a call; `about` is what the surface knows of it (see `CallContext`)."""
+        started = perf_counter()
+        context = self._context(session, called, **about)
         shaped = shape_result(self.shaper, result, context)
-        self._call_log.record_call(session, context, shaped.raw, shaped, options, server=server, started=started)
+        self._call_log.record_call(context, shaped.raw, shaped, started=started)
         if "inputRequests" not in shaped.wire:
             return shaped.wire
         requests = self.protection.input_requests(result.get("inputRequests"), shaped.wire["inputRequests"])
@@ -279,12 +254,11 @@ class MCPShaper:
     def error_result(
         self,
         session: Session,
-        tool: str,
+        called: ToolRequest,
         error: ErrorDetail,
         *,
         raised: BaseException | None = None,
         raw: Mapping[str, Any] | None = None,
-        server: str,
         **about: Any,
     ) -> dict[str, Any]:
         """Write an error as the result of a call, with all words of what a tool `raised`.
@@ -292,20 +266,21 @@ class MCPShaper:
         `raw` is the result that the client would have got without us, where that is not those words.
         """
         started = perf_counter()
-        context = self._context(session, tool, _NO_OPTIONS, server, **about)
+        # What the call asks for of its answer is not asked of an error.
+        context = self._context(session, ToolRequest(called.name, called.server), **about)
         told = None if raised is None else error_text(raised)
         if raised is not None and told is not None and says_less(error, own_words(str(raised))):
             # The words of a tool are its answer, and have the budget of one.
             shaped = shape_result(self.shaper, told, context._replace(error=error))
         else:
             shaped = ShapedResult(error_result(self.shaper, context, error))
-        self._call_log.record_call(session, context, raw or told, shaped, _NO_OPTIONS, server=server, started=started)
+        self._call_log.record_call(context, raw or told, shaped, started=started)
         return shaped.wire
 
     def expand(self, session: Session, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a call of the tool that brings back what was left out."""
         started = perf_counter()
-        result, plan = self._expanded(session, arguments, self._context(session, EXPAND, _NO_OPTIONS, ""))
+        result, plan = self._expanded(session, arguments, self._context(session, _EXPAND))
         self._call_log.record_expansion(session, plan, arguments, result, started=started)
         return result
 
@@ -344,51 +319,33 @@ class MCPShaper:
         }
 
     def _context(
-        self,
-        session: Session,
-        tool: str,
-        options: ToolCallOptions,
-        server: str,
-        warnings: Sequence[Warned] = (),
-        **about: Any,
+        self, session: Session, called: ToolRequest, warnings: Sequence[Warned] = (), **about: Any
     ) -> ResultContext:
-        plan, wrong = self._plan(self.shaper.loaded_config, tool, options, server)
+        plan, wrong = self._plan(self.shaper.loaded_config, called)
         if plan.overflow == "auto":
             plan = plan.replace(overflow="file" if self.local and session.client.files else "ref")
-        entry = session.tools.get(tool)
+        entry = session.tools.get(called.name)
         if entry is None:
             entry = unlisted_entry(plan, session.client, relay=self.relay)
             # A client that was told of the tool elsewhere may check the structured content, or hand it to an app.
             entry = entry._replace(whole_structure=self.relay and not entry.forced)
         advertised_plan = None
-        edited = session.loaded_config is not self.shaper.loaded_config and options.overrides is None
+        edited = session.loaded_config is not self.shaper.loaded_config and called.overrides is None
         if edited and entry.advertised is not None:
-            advertised_plan = _as_advertised(plan, self._plan(session.loaded_config, tool, options, server)[0])
+            advertised_plan = _as_advertised(plan, self._plan(session.loaded_config, called)[0])
             if advertised_plan is not None and not _fits(session, entry, plan):
                 plan, advertised_plan = advertised_plan, None
-        return ResultContext(
-            tool,
-            plan,
-            entry,
-            session.client,
-            advertised_plan=advertised_plan,
-            relay=self.relay,
-            arguments=session.arguments,
-            tools=session.tools,
-            expand_name=session.expand_name,
-            call=CallContext(
-                if_none_match=options.if_none_match, owner=session.owner, warnings=(*warnings, *wrong), **about
-            ),
+        call = CallContext(
+            if_none_match=called.if_none_match, owner=session.owner, warnings=(*warnings, *wrong), **about
         )
+        return ResultContext(called, plan, entry, session, self.relay, call, advertised_plan)
 
-    def _plan(
-        self, loaded_config: LoadedConfig, tool: str, options: ToolCallOptions, server: str
-    ) -> tuple[Plan, tuple[Warned, ...]]:
+    def _plan(self, loaded_config: LoadedConfig, called: ToolRequest) -> tuple[Plan, tuple[Warned, ...]]:
         return self.shaper.choose(
-            self.full_name(tool, server),
+            self.full_name(called.name, called.server),
             surface="mcp",
-            profile=options.profile,
-            overrides=options.overrides,
+            profile=called.profile,
+            overrides=called.overrides,
             loaded_config=loaded_config,
         )
 

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
 
     from shaping.errors import ErrorDetail
-    from shaping.mcp.sessions import Session, ToolListNotifier
-    from shaping.mcp.shaper import MCPShaper, ToolCallOptions
+    from shaping.mcp.sessions import Session, ToolListNotifier, ToolRequest
+    from shaping.mcp.shaper import MCPShaper
     from shaping.proxy.router import Router
     from shaping.proxy.serving import ShaperLoader
 
@@ -63,7 +63,7 @@ class PendingRequest:
 
     method: str
     name: str = ""
-    options: ToolCallOptions | None = None
+    called: ToolRequest | None = None  # of a tool
     at: float = 0.0  # when it was passed on
 
 
@@ -179,10 +179,9 @@ class Relay:
     async def failed(self, request: Message, detail: ErrorDetail) -> None:
         """Answer a request that the server will not answer."""
         asked = self._requests.pop(request.id, None)
-        if asked is not None and asked.method == "tools/call":
+        if asked is not None and asked.called is not None:
             mcp_shaper, session = await self._open()
-            server = self.upstream.server_of(asked.name)
-            await self._send(_our_answer(request, mcp_shaper.error_result(session, asked.name, detail, server=server)))
+            await self._send(_our_answer(request, mcp_shaper.error_result(session, asked.called, detail)))
             return
         # In a task of its own: whoever calls may be cancelled with the connection while shaping still loads.
         failure = error(request.id, INTERNAL_ERROR, outage.describe(detail), detail.members())
@@ -235,25 +234,21 @@ class Relay:
             return
         self._announce(mcp_shaper, session)
         name = str(message.params.get("name", ""))
-        arguments = message.params.get("arguments")
+        params, called = mcp_shaper.take_call(session, message.params, self.upstream.server_of(name))
         # Whose ref it is may have to be looked up in a store, which other clients do not wait for.
-        if name == session.expand_name and await asyncio.to_thread(mcp_shaper.is_expand, session, name, arguments):
-            self._running.start(self._expand(message, mcp_shaper, session))
-            return
-        server = self.upstream.server_of(name)
-        if mcp_shaper.is_hidden(session, name, server):
-            await self._send(_our_answer(message, mcp_shaper.unknown_tool(session, name, server)))
-            return
-        params, options = mcp_shaper.take_options(session, message.params)
-        if params is not message.params:
-            message = write({**message.data, "params": params})
-        self._requests[message.id] = PendingRequest("tools/call", name, options, at=monotonic())
-        await self.upstream.send(message)
+        if name == session.expand_name and await asyncio.to_thread(mcp_shaper.is_expand, session, called):
+            self._running.start(self._answer(message, mcp_shaper, session, called))
+        elif mcp_shaper.is_hidden(session, name, called.server):
+            await self._answer(message, mcp_shaper, session, called)
+        else:
+            if params is not message.params:
+                message = write({**message.data, "params": params})
+            self._requests[message.id] = PendingRequest("tools/call", name, called, at=monotonic())
+            await self.upstream.send(message)
 
-    async def _expand(self, message: Message, mcp_shaper: MCPShaper, session: Session) -> None:
-        arguments = message.params.get("arguments")
-        given = arguments if isinstance(arguments, dict) else {}
-        await self._send(_our_answer(message, await asyncio.to_thread(mcp_shaper.expand, session, given)))
+    async def _answer(self, message: Message, mcp_shaper: MCPShaper, session: Session, called: ToolRequest) -> None:
+        result = await asyncio.to_thread(mcp_shaper.own_answer, session, called)
+        await self._send(_our_answer(message, result or {}))
 
     async def _send_shaped(self, message: Message, asked: PendingRequest) -> None:
         if self._opened is None or len(message.line) > _LARGE:
@@ -298,15 +293,15 @@ class Relay:
             return _changed_members(message, mcp_shaper.protection.protect)
         if asked.method == "tools/list":
             return _changed(message, "result", mcp_shaper.list_result(session, result, self.upstream.server_of))
-        if asked.method != "tools/call":
+        if asked.called is None:
             naming = mcp_shaper.full_name if asked.method == "prompts/get" else mcp_shaper.resource_name
             name = naming(asked.name, self.upstream.server_of(asked.name))
             return _changed(message, "result", mcp_shaper.protection.answer(name, result, asked.name))
         self._remember_task(result, asked)
         about = {"duration_ms": round(took * 1000, 3)} if asked.at else {}
-        server = self.upstream.server_of(asked.name)
-        shaped = mcp_shaper.shape_result(session, asked.name, asked.options, result, server=server, **about)
-        return _changed(message, "result", shaped)
+        # A server that is asked for the first time by this very call is known by now.
+        called = asked.called._replace(server=self.upstream.server_of(asked.name))
+        return _changed(message, "result", mcp_shaper.shape_result(session, called, result, **about))
 
     def _remember_task(self, result: dict[str, Any], asked: PendingRequest) -> None:
         task = result.get("task")

@@ -79,8 +79,8 @@ def test_without_an_open_span_a_call_stands_below_the_one_that_the_client_sent(
     mcp_shaper = MCPShaper(Shaper({}, watch=False), ledger=Ledger())
     session = Session(mcp_shaper.shaper.loaded_config, {"name": "codex", "version": "1"})
     sent = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
-    _, options = mcp_shaper.take_options(session, {"arguments": {}, "_meta": sent})
-    mcp_shaper.shape_result(session, "search", options, {"content": [{"type": "text", "text": LONG}]}, server="")
+    _, called = mcp_shaper.take_call(session, {"name": "search", "arguments": {}, "_meta": sent}, "")
+    mcp_shaper.shape_result(session, called, {"content": [{"type": "text", "text": LONG}]})
     assert mcp_shaper.ledger is not None
     mcp_shaper.ledger.close()
     (span,) = exported[0].get_finished_spans()

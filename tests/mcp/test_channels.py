@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shaping.clients import UNKNOWN_CLIENT, KnownClient
-from shaping.mcp.parts import BOTH, STRUCTURED, TEXT, ChosenChannels, choose_channels
+from shaping.mcp.sessions import BOTH, STRUCTURED, TEXT, ChosenChannels, choose_channels
 
 CODE = KnownClient(reads="structured", code_mode=True)
 

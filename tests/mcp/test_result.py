@@ -13,8 +13,8 @@ from shaping import tokens
 from shaping.cli.demo import issues
 from shaping.clients import find_client
 from shaping.mcp import result as module
-from shaping.mcp.sessions import Session
-from shaping.mcp.shaper import MCPShaper, ToolCallOptions
+from shaping.mcp.sessions import Session, ToolRequest
+from shaping.mcp.shaper import MCPShaper
 from shaping.response import CallContext
 from shaping.shaper import Shaper
 
@@ -405,18 +405,10 @@ def test_a_shaped_result_fits_the_projected_schema(shaper: Shaper) -> None:
 
 
 def test_an_unchanged_answer_is_not_sent_again(shaper: Shaper) -> None:
-    from shaping.mcp.parts import BOTH, ResultContext, ToolEntry
-    from shaping.mcp.result import shape_result
-
     result = {"content": [text(PAGE)], "structuredContent": PAGE}
-    plan = shaper.plan("search", surface="mcp")
-    first = shape_result(
-        shaper, result, ResultContext("search", plan, ToolEntry({}, BOTH), call=CallContext(if_none_match="none"))
-    ).wire
+    first = shape_result(shaper, result, tool="search", call=CallContext(if_none_match="none"))
     tag = first["_meta"]["shaping"]["etag"]
-    again = shape_result(
-        shaper, result, ResultContext("search", plan, ToolEntry({}, BOTH), call=CallContext(if_none_match=tag))
-    ).wire
+    again = shape_result(shaper, result, tool="search", call=CallContext(if_none_match=tag))
     assert without_meta(again) == {"content": [text("not modified")], "structuredContent": {}}
     assert again["_meta"]["shaping"]["not_modified"] is True
 
@@ -506,7 +498,7 @@ def test_our_tool_answers_sql_over_what_was_left_out() -> None:
     mcp_shaper = MCPShaper(shaper, relay=True)
     session = Session(shaper.loaded_config, {"name": "x", "version": "1"})
     rows = {"items": [{"id": number, "state": "open" if number % 3 else "closed"} for number in range(90)]}
-    answer = mcp_shaper.shape_result(session, "list", ToolCallOptions(), {"content": [text(rows)]}, server="")
+    answer = mcp_shaper.shape_result(session, ToolRequest("list", ""), {"content": [text(rows)]})
     cut = answer["content"][0]["text"]
     ref = re.search(r"ref=(r_\w+)", cut)
     assert ref is not None

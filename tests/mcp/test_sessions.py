@@ -8,8 +8,8 @@ from mcp.server.connection import Connection, NotifyOnlyOutbound
 
 from shaping import using
 from shaping.mcp import sessions as module
-from shaping.mcp.sessions import Sessions
-from shaping.mcp.shaper import MCPShaper, ToolCallOptions
+from shaping.mcp.sessions import Sessions, ToolRequest
+from shaping.mcp.shaper import MCPShaper
 from shaping.shaper import Shaper
 
 
@@ -54,7 +54,7 @@ def test_a_request_without_a_connection_belongs_to_nobody_in_particular() -> Non
 def test_a_block_in_the_program_outranks_the_config() -> None:
     adapter = MCPShaper(Shaper({}))
     with using(profile="debug", max_items=3):
-        plan, warnings = adapter._plan(adapter.shaper.loaded_config, "t", ToolCallOptions(), "")
+        plan, warnings = adapter._plan(adapter.shaper.loaded_config, ToolRequest("t", ""))
     assert (plan.profile, plan.max_items, warnings) == ("debug", 3, ())
 
 
@@ -65,6 +65,6 @@ def test_a_block_in_the_program_outranks_the_config() -> None:
 def test_an_agents_wishes_are_read_in_any_form(control: Any, fields: tuple[str, ...] | None) -> None:
     adapter = MCPShaper(Shaper({"agent_controls": True}))
     session = adapter.session(SimpleNamespace())
-    params, wishes = adapter.take_options(session, {"arguments": {"q": 1, "_shape": control}})
+    params, wishes = adapter.take_call(session, {"arguments": {"q": 1, "_shape": control}}, "")
     assert params == {"arguments": {"q": 1}}
     assert (wishes.overrides.fields if wishes.overrides else None) == fields

@@ -10,7 +10,7 @@ import pytest
 from shaping import tokens
 from shaping.clients import UNKNOWN_CLIENT, KnownClient, find_client
 from shaping.mcp.schema import advertised_schema
-from shaping.mcp.sessions import EXPAND_TOOL, expand_entry, tool_entry
+from shaping.mcp.tools import EXPAND_TOOL, expand_entry, tool_entry
 from shaping.shaper import Shaper
 
 ISSUE = {

@@ -15,8 +15,8 @@ import orjson
 import pytest
 
 from shaping.ledger import Ledger, LedgerDatabase
-from shaping.mcp.sessions import Session
-from shaping.mcp.shaper import MCPShaper, ToolCallOptions
+from shaping.mcp.sessions import Session, ToolRequest
+from shaping.mcp.shaper import MCPShaper
 from shaping.shaper import Shaper
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -39,7 +39,7 @@ class Home:
         result = {
             "content": [{"type": "text", "text": value if isinstance(value, str) else orjson.dumps(value).decode()}]
         }
-        mcp_shaper.shape_result(session, tool, ToolCallOptions(), result, server=server)
+        mcp_shaper.shape_result(session, ToolRequest(tool, server), result)
         ledger.close(30)
         shaper.close()
 

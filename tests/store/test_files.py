@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from shaping import Shaper
-from shaping.mcp.sessions import Session
-from shaping.mcp.shaper import MCPShaper, ToolCallOptions
+from shaping.mcp.sessions import Session, ToolRequest
+from shaping.mcp.shaper import MCPShaper
 from shaping.store.files import ResultFile, result_file, results_folder
 
 ISSUES: list[dict[str, Any]] = [
@@ -173,7 +173,7 @@ def test_auto_writes_files_for_clients_that_work_on_this_machine(client: str, lo
     mcp_shaper = MCPShaper(shaper, relay=True, local=local)
     session = Session(shaper.loaded_config, {"name": client, "version": "9.9.9"})
     result = {"content": [{"type": "text", "text": json.dumps(ISSUES)}]}
-    text = mcp_shaper.shape_result(session, "list", ToolCallOptions(), result, server="")["content"][0]["text"]
+    text = mcp_shaper.shape_result(session, ToolRequest("list", ""), result)["content"][0]["text"]
     assert (".jsonl" in text, "shaping_expand" in text) == (in_file, not in_file)
 
 
