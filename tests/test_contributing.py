@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -85,7 +85,7 @@ async def _files_of_a_proxied_call() -> set[str]:
     server = [sys.executable, str(ROOT / "tests" / "servers" / "records_server.py")]
     relay = Relay(command_server(server)(lambda *_: None), loader, answers.put)
 
-    async def ask(number: int, method: str, params: dict[str, object]) -> None:
+    async def ask(number: int, method: str, params: Mapping[str, object]) -> None:
         asked = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
         await relay.on_client_line(json.dumps(asked).encode())
         assert "result" in (await answers.get()).data
