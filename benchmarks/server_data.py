@@ -270,7 +270,8 @@ def _write_document(path: Path, orders: list[dict[str, Any]]) -> None:
         f"<w:tr>{''.join(f'<w:tc>{paragraph(value)}</w:tc>' for value in row)}</w:tr>"
         for row in (_ORDERS, *(order.values() for order in orders[:40]))
     )
-    texts = "".join(paragraph(Project(2).prose(5)) for _ in range(12))
+    project = Project(2)
+    texts = "".join(paragraph(project.prose(5)) for _ in range(12))
     body = f"{paragraph('Orders of September')}{texts}<w:tbl>{rows}</w:tbl>{paragraph('End')}"
     _write_package(path, {
         "word/document.xml": f'<w:document xmlns:w="{word}"><w:body>{body}</w:body></w:document>',

@@ -39,6 +39,8 @@ SAMPLES: dict[str, Any] = {
     "scalars": {f"1.{n}.0": f"2026-11-{n}T10:00:00.000000+00:00" for n in range(10, 30)},
     "versions": {"all": [f"1.{n // 9}.{n % 9}" for n in range(40)]},
     "paths": {"paths": [f"src/{n // 9}/f{n}.py" for n in range(40)]},
+    "keys": {"keys": [f"order:{7919 * n % 10007}" for n in range(40)]},
+    "mails": [{"id": n, "name": f"u{n}x", "mail": f"u{n}x@example.com"} for n in range(9)],
     "rare": [{"id": n, **({f"odd{m}": "x" for m in range(7)} if n == 2 else {})} for n in range(9)],
     "ragged": [{"id": n, "p": {f"{'ab'[n % 2]}{m}": "words" for m in range(9)}} for n in range(4)],
     "sentences": [{"id": n, "said": f"user u{n} logged in from 10.0.0.{n} ({n} times)"} for n in range(48)],
@@ -53,9 +55,10 @@ TEXTS = {
     "marks": "".join(
         f"Port {n} is up\n  MTU 1500 bytes\n  Speed {n}\n  never seen\n{'  fifo' * 4}\n" for n in range(9)
     ),
+    "found": "".join(f"src/lib/{'ab'[n // 9]}.py:{n}:    return total({n})\n" for n in range(18)),
     "times": "started\n" + "the same line of a text\n" * 30,
 }
-DIGESTS = {9: "f08a5c8c501b85951f0fdcf97e4187a37a5ebd929a0c5962eada6ea3b4235705"}
+DIGESTS = {10: "79f90b2e4c54997aa3532c7d39fc043a0c4d08a33730d14e5880f689c76c3939"}
 
 
 def test_a_text_changes_only_with_the_version() -> None:
@@ -91,7 +94,7 @@ def test_the_example_of_the_document_reads_as_it_says() -> None:
 
 def test_the_texts_of_the_document_read_as_they_say() -> None:
     blocks = DOCUMENT.read_text(encoding="utf-8").split("## Texts\n")[1].split("## Grammar")[0].split("\n\n    ")[1:]
-    packages, ports = (
+    packages, ports, found = (
         "\n".join(line.removeprefix("    ") for line in each.split("\n\n")[0].split("\n")) for each in blocks
     )
     assert lines.decode(packages).split("\n")[-3:] == [
@@ -106,4 +109,9 @@ def test_the_texts_of_the_document_read_as_they_say() -> None:
     assert lines.decode(ports).split("\n") == [
         *("Ethernet1 is up", *first, "  Last input 00:00:21", second),
         *("Ethernet2 is down", *first, "  Last input never", second),
+    ]
+    assert lines.decode(found).split("\n")[1:4] == [
+        'lib/shop/cart.py-13-    """Add the lines up."""',
+        "--",
+        "lib/shop/cart.py:40:    return total(open_lines)",
     ]

@@ -149,3 +149,11 @@ def test_a_list_that_is_all_of_an_answer_is_written_in_runs_and_not_cut() -> Non
     shaped = Shaper({}).shape(values, tool="t")
     assert (shaped.text, shaped.truncated) == ('[12501] in runs: "who email","a b" x12500', False)
     assert decode(shaped.text) == values
+
+
+def test_keys_and_names_in_modules_are_written_below_what_they_begin_with() -> None:
+    keys: Any = {"keys": [f"order:{7919 * at % 10007}" for at in range(60)]}
+    names: Any = [f"shop.cart.{'xyz'[at % 3]}{at}" for at in range(40)]
+    assert encode(keys).count("order:") == 1
+    assert encode(names).count("shop.cart.") == 1
+    assert [decode(encode(value)) for value in (keys, names)] == [keys, names]

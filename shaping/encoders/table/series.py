@@ -33,7 +33,8 @@ _TIMES_RUN = re.compile(r" x(\d+)", re.ASCII)
 _TO, _FOLLOW = " to ", 2  # steps from which values that follow each other are written as the first and the last
 _NUMBERED = re.compile(r'("?(?:[^"\\]*[^"\\\d])?)(0|[1-9]\d{0,14})("?)', re.ASCII)
 _HEADED = re.compile(r"\[(\d+)\] strings, each == line says how those after it begin:")
-_FOLDER = re.compile(r"[^\x00-\x1f\x7f ](?:[^\x00-\x1f\x7f]*[^\x00-\x1f\x7f ])?|")
+_HEAD = re.compile(r"[^\x00-\x1f\x7f ](?:[^\x00-\x1f\x7f]*[^\x00-\x1f\x7f ])?|")
+_SEPARATORS = "/:."  # of paths, of keys and of names in modules
 _ROWS = re.compile(r"\[(\d+)\] lists:")
 _COLUMNS = re.compile(r", (\d+) lists as columns, (\d+) rows:")
 _scan = JSONDecoder().raw_decode
@@ -95,16 +96,19 @@ def read_lists(rest: str, take: Callable[[], str]) -> Any:
 
 
 def _headed(label: str, values: list[str], indent: int) -> list[str]:
-    """Return paths below the folders that they begin with, or nothing where that is not much shorter."""
-    heads = [value[: value.rfind("/") + 1] for value in values]
-    if not all(map(_FOLDER.fullmatch, set(heads))):
-        return []
-    pad = " " * indent
-    lines = [f"{pad}{label}[{len(values)}] strings, each == line says how those after it begin:"]
-    for head, group in groupby(zip(heads, values, strict=True), itemgetter(0)):
-        tails = ",".join(bare(value[len(head) :]) for _, value in group)
-        lines += [f"{pad}== {head}".rstrip(), pad + tails]
-    return lines if sum(map(len, lines)) + len(lines) < _SHORTER * len(quoted(values)) else []  # type: ignore[arg-type]
+    """Return paths or keys below what they begin with, or nothing where that is not much shorter."""
+    pad, most = " " * indent, _SHORTER * len(quoted(values))  # type: ignore[arg-type]
+    for separator in _SEPARATORS:
+        heads = [value[: value.rfind(separator) + 1] for value in values]
+        if not all(map(_HEAD.fullmatch, set(heads))):
+            continue
+        lines = [f"{pad}{label}[{len(values)}] strings, each == line says how those after it begin:"]
+        for head, group in groupby(zip(heads, values, strict=True), itemgetter(0)):
+            tails = ",".join(bare(value[len(head) :]) for _, value in group)
+            lines += [f"{pad}== {head}".rstrip(), pad + tails]
+        if sum(map(len, lines)) + len(lines) < most:
+            return lines
+    return []
 
 
 def _read_headed(count: int, take: Callable[[], str]) -> list[str]:
