@@ -25,6 +25,7 @@ _CUT: Final = "\x1f"  # stands between words that nothing else divides
 _GAP, _WORD = re.compile(rf"[ \t{_CUT}]+"), re.compile(r"\S+")
 # Of a log: an object, alone or behind a time or a place, but no line of source code.
 JSON_LINE = re.compile(r"""^(?:(?=[^\d{\n]*+\d)[^{}\n=("']++(?<= ))?\{".*\}$""", re.MULTILINE)
+_METRIC = re.compile(r'\w[\w:.]*\{\w+="')
 _DIVIDING: Final = frozenset("/\\=:,;()[]}<>|\"'`")  # what stands between the parts of a word
 _ENCLOSING: Final = frozenset("()[]}<>\"'`,;")  # what is worth writing once even where it stands alone
 _BLANKS: Final = frozenset(" \t")
@@ -66,7 +67,7 @@ def alike(
 ) -> tuple[list[LineGroup], dict[str, list[int]], dict[int, list[str]]]:
     """Group texts by their indentation and number of words, or by all their blanks where those must be `exact`.
 
-    The members of an object in JSON are words too, and divided alike in all texts of a group.
+    The members of an object in JSON and the labels of a metric are words too, and divided alike in all texts of a group.
     Beside the groups, the texts that are in none by their indentation, and the words of all.
     """
     by_layout: dict[tuple[str, int | str], list[int]] = defaultdict(list)
@@ -75,8 +76,8 @@ def alike(
     for at in chosen:
         text = texts[at]
         if text and not (exact and "{" in text) and not _is_odd(text):
-            if '{"' in text and JSON_LINE.match(text):
-                text = cut[at] = text.replace(",", f",{_CUT}")
+            if "{" in text and (JSON_LINE if '{"' in text else _METRIC).match(text):
+                text = cut[at] = text.replace(",", f",{_CUT}").replace("{", f"{{{_CUT}", 1)
             words[at] = text.split()
             blanks = _WORD.sub("x", text) if at in cut or (exact and "  " in text) else len(words[at])
             by_layout[indent_of(text), blanks].append(at)

@@ -306,3 +306,15 @@ def test_messages_of_a_compiler_stand_below_their_file() -> None:
     messages = "\n".join(f"src/pages/orders/list.ts({n},5): error TS{n}7: {words}" for n, words in enumerate(said * 3))
     assert len(encode(messages)) < 0.8 * len(messages)
     assert decode(encode(messages)) == messages
+
+
+def test_metrics_are_written_short_by_their_labels() -> None:
+    metrics = "\n".join(
+        f'http_seconds_bucket{{le="{limit}",method="GET",route="/{route}"}} {number}.0'
+        for route in ("orders", "users")
+        for number, limit in enumerate(("0.005", "0.01", "0.1", "1.0", "10.0", "+Inf"))
+    )
+    text = f"# TYPE http_seconds histogram\n{metrics}\nqueue_depth 4.0\n"
+    assert decode(encode(text)) == text
+    assert len(encode(text)) < len(text) / 2
+    assert " 0.1 orders 2.0" in encode(text) or " 0.1 2.0" in encode(text)
