@@ -10,6 +10,8 @@ Of lines that come again the first is marked, and the others are written as its 
 comes again, `&3` is that line again, `&3-7` are the lines from `&3:` to `&7:`, one after the other, and `&3 x4` is a
 line four times. A legend stands above the text.
 
+`[3 lines, order:… each] 1 7 8` are lines of one word each, `order:1`, `order:7` and `order:8`.
+
 Lines that were found in files, `src/a.py:12:text`, stand below their file's path as `12:text`; a legend above says so.
 """
 
@@ -55,7 +57,9 @@ _LIKELY, _ENOUGH = 0.05, 0.075
 _SOURCE_LINES: Final = 0.25  # of the lines of a text are those of source code
 _SAMPLE, _UNEVEN = 128, 0.618034  # lines by which a long text is judged first, and how they are spread over it
 
-_OWN = re.compile(r"\n(?:#\d+(?:[ =]|$)|… |\(?&\d)", re.MULTILINE)  # a line that would be taken for one of ours
+_OWN = re.compile(
+    r"\n(?:#\d+(?:[ =]|$)|… |\(?&\d|\[\d+ lines)", re.MULTILINE
+)  # a line that would be taken for one of ours
 # How a page, JSON and a script begin, but not a line with `<13>` or `[main]` before its words, nor an object in a line.
 _DOCUMENT = re.compile(r"\s*(?:<(?!\d+>)|\{(?!\".*\}\n)|\[(?![^\[\]{}\n]*\] ))\S|#!")
 _SOURCE = re.compile(
@@ -68,6 +72,10 @@ _LOCATION = re.compile(r"^(?:\^?[0-9a-f]{7,40} [^\n]*?\d+\) |(?:[^\s:]+[:-])?\d+
 _INDENTED = re.compile(r"^(?: {2}|\t)[ \t]*\S", re.MULTILINE)
 _WIDE_GAP = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
 _TAGGED = re.compile(r"#(\d+)(?:=(.*)|( \((\d+) lines\):)|(?: (.*))?)")
+
+_NAME, _LAST_WORD = re.compile(r"[\w.@:/+~%-]{1,80}"), re.compile(r"(?:[^\W_]*|.)\Z")
+_LIST, _ROW = 20, 100  # lines of one word from which they stand in one line, and how many stand in it at most
+_LISTED = re.compile(r"\[\d+ lines(?:, (\S+)… each)?\] (.*)")
 
 _PATHS_LEGEND: Final = "(each path{} stands above the lines found in it)"
 _BELOW_PATHS = re.compile(re.escape(_PATHS_LEGEND).replace(re.escape("{}"), "(?: in (.*))?"))
@@ -104,6 +112,10 @@ def encode(text: str) -> str:
     ways = [written] if _pays(written, text) else []
     if marked and _pays(in_marks := f"{LEGEND}\n{_in_kinds(marked)}", text) and not _is_source(lines):
         ways.append(in_marks)
+    if listed := _in_lists(lines):
+        in_lists = _in_kinds(listed)
+        # Blanks in place of ends of lines are as many characters, but fewer tokens.
+        ways += [in_lists] if count(in_lists) <= _WORTH * count(text) else []
     if below := below_paths(lines):
         located = "\n".join(below if _is_source(lines) else [below[0], _in_kinds(below[1:])])
         ways += [located] if _pays(located, text) else []
@@ -163,6 +175,8 @@ def decode(text: str) -> str:
         if left:
             lines.append(filled(templates[tag], line[1:]))
             left -= 1
+        elif listed := _LISTED.fullmatch(line):
+            lines += [f"{listed[1] or ''}{word}" for word in listed[2].split(" ")]
         elif found is not None and found[2] is not None:
             templates[found[1]] = PLACE.split(found[2])
         elif found is None or found[1] not in templates:
@@ -172,6 +186,27 @@ def decode(text: str) -> str:
         else:
             lines.append(filled(templates[found[1]], found[5] or ""))
     return "\n".join(unmark(lines) if first == LEGEND else with_paths([first, *lines]) if are_below else lines)
+
+
+def _in_lists(lines: Words) -> list[str]:
+    """Return the lines with many in a row that are one word each in one line, or none where there are not so many."""
+    errors = error_lines(lines)
+    listed: list[str] = []
+    for is_word, numbered in groupby(enumerate(lines), lambda line: _is_name(line[1]) and line[0] not in errors):
+        run = [line for _, line in numbered]
+        if not is_word or len(run) < _LIST:
+            listed += run
+            continue
+        for start in range(0, len(run), _ROW):
+            names = run[start : start + _ROW]
+            shared = _LAST_WORD.sub("", commonprefix(names))  # noqa: RUF071 (cut at a mark that divides words)
+            row = [name.removeprefix(shared) for name in names]
+            listed.append(f"[{len(row)} lines{f', {shared}… each' if shared else ''}] {' '.join(row)}")
+    return listed if len(listed) < len(lines) and not _is_source(lines) else []
+
+
+def _is_name(line: str) -> bool:
+    return _NAME.fullmatch(line) is not None
 
 
 def _some_of(lines: Words) -> Words:

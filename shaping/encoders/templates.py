@@ -67,7 +67,7 @@ def alike(
 ) -> tuple[list[LineGroup], dict[str, list[int]], dict[int, list[str]]]:
     """Group texts by their indentation and number of words, or by all their blanks where those must be `exact`.
 
-    The members of an object in JSON and the labels of a metric are words too, and divided alike in all texts of a group.
+    The members of an object in JSON and the labels of a metric are words too, divided alike in all texts of a group.
     Beside the groups, the texts that are in none by their indentation, and the words of all.
     """
     by_layout: dict[tuple[str, int | str], list[int]] = defaultdict(list)

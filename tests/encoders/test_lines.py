@@ -318,3 +318,18 @@ def test_metrics_are_written_short_by_their_labels() -> None:
     assert decode(encode(text)) == text
     assert len(encode(text)) < len(text) / 2
     assert " 0.1 orders 2.0" in encode(text) or " 0.1 2.0" in encode(text)
+
+
+def test_many_lines_of_one_word_stand_in_a_line() -> None:
+    keys = [f"order:{number * 37 % 1000 + 1000}" for number in range(130)]
+    text = "Found keys:\n" + "\n".join(keys) + "\n\nERROR\n"
+    assert encode(text).split("\n")[:2] == [
+        "Found keys:",
+        "[100 lines, order:… each] " + " ".join(key[6:] for key in keys[:100]),
+    ]
+    assert decode(encode(text)) == text
+    names = "\n".join(["a2p", "addr2line", "alias", "apropos", "ar", "arch"] * 5)
+    assert encode(names) == "[30 lines] " + names.replace("\n", " ")
+    assert encode("[3 lines] a b c\n" + names) == "[3 lines] a b c\n" + names
+    values = "\n".join(f"{number},{number * 7}" for number in range(40))
+    assert encode(values) == values
