@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from shaping.cli.ledger import MODEL, PRICES, price_of_model
-from shaping.cli.output import Answer, columns, progress, quiet, stopped
+from shaping.cli.output import PROFILE, Answer, columns, progress, quiet, stopped
 from shaping.learning.statistics import TrafficStatistics
 from shaping.learning.suggest import EMPTY, suggest, with_suggestions
 from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, TrafficError, Transcript, Usage, pieces, read_piece
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 RECORDINGS = typer.Argument(metavar="DIR", help="A folder of recordings to read instead of your clients' sessions.")
 HOME = typer.Option(metavar="DIR", help="The home directory to look in.")
-PROFILE = typer.Option(metavar="NAME", help="The profile to try.")
 SESSIONS = typer.Option(metavar="N", min=1, help="How many of the newest sessions of each client to read.")
 
 _SHOWN: Final = 5  # missing values that are shown

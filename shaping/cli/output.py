@@ -31,6 +31,14 @@ CONFIG = typer.Option(
     metavar="FILE", help="The config to use instead of the one that is found.", exists=True, dir_okay=False
 )
 PROFILE = typer.Option(metavar="NAME", help="The profile to use: minimal, standard, debug or one of your own.")
+FIELDS = typer.Option(metavar="PATHS", help="Comma-separated paths: keep only these of the data.")
+HTTP = typer.Option(
+    metavar="HOST:PORT", help="Serve MCP over HTTP at HOST:PORT instead of stdio; PORT alone is loopback."
+)
+RECORD = typer.Option(
+    metavar="DIR",
+    help="Record what comes in DIR, without secrets and private fields, for `shaping suggest` and `check --traffic`.",
+)
 MAX_TOKENS = typer.Option(metavar="N", min=1, help="The most tokens the answer may cost.")
 
 # A command's module is imported when the command is called.

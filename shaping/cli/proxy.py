@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from shaping.cli.output import CONFIG, free_address, need_posix, page_address, stopped
+from shaping.cli.output import CONFIG, HTTP, PROFILE, RECORD, free_address, need_posix, page_address, stopped
 from shaping.clients.wrap import HEADER_VARIABLE, has_credentials, server_entries, unwrap, wants_sign_in
 from shaping.errors import make_error
 from shaping.proxy.serving import Options, ShaperLoader, UnknownProfileError, run_relay, run_stdio
@@ -41,7 +41,7 @@ _UNFILLED = re.compile(r"\$\{([\w:.-]+)\}")
 _VARIABLE = re.compile(r"\$\{(?:env:)?(\w+)(?::-([^}]*))?\}")
 
 
-COMMAND = typer.Argument(metavar="COMMAND...", help="The server's command, after --: shaping proxy -- python server.py")
+COMMAND = typer.Argument(metavar="COMMAND...", help="The server's command, after --, as in: -- python server.py")
 URL = typer.Option(metavar="URL", help="The address of a server to reach by HTTP instead of starting one.")
 TRANSPORT = typer.Option(metavar="http|sse", help="With --url: the transport, where the address does not tell it.")
 HEADER = typer.Option(metavar="'NAME: VALUE'", help="With --url: a header to send; may be repeated.")
@@ -55,9 +55,6 @@ NAME = typer.Option(
     " (default: its own name)",
 )
 START_TIMEOUT = typer.Option(metavar="SECONDS", min=1, help="How long a server may take to start. (default: 55)")
-HTTP = typer.Option(
-    metavar="HOST:PORT", help="Serve streamable HTTP at HOST:PORT instead of stdio; PORT alone is loopback."
-)
 ALLOW_HOST = typer.Option(
     metavar="HOST[:PORT]", help="With --http: a Host header to accept besides the address itself; may be repeated."
 )
@@ -69,11 +66,6 @@ BEARER = typer.Option(
 ALLOW_ORIGIN = typer.Option(metavar="ORIGIN", help="With --http: a browser origin to accept; may be repeated.")
 UI = typer.Option(
     "--ui", help="With --http on loopback: also serve the page of `shaping ui` at /; its address has a token."
-)
-PROFILE = typer.Option(metavar="NAME", help="The profile to use for every tool.")
-RECORD = typer.Option(
-    metavar="DIR",
-    help="Record what the tools answer in DIR, without secrets and private fields, for `suggest` and `check`.",
 )
 EXPAND = typer.Option(
     help="Offer the model a tool to ask for what was left out, or not. (default: offer) Over stdio it is kept in"

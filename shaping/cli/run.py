@@ -14,7 +14,18 @@ import typer
 
 from shaping.cli.app import PlainCommand
 from shaping.cli.expand import page_text, print_page
-from shaping.cli.output import CONFIG, MAX_TOKENS, PROFILE, option_problems, print_failure, progress, stopped
+from shaping.cli.output import (
+    CONFIG,
+    FIELDS,
+    JSON,
+    MAX_TOKENS,
+    PROFILE,
+    RECORD,
+    option_problems,
+    print_failure,
+    progress,
+    stopped,
+)
 from shaping.commands.process import OURS
 from shaping.commands.program import run_program
 from shaping.commands.stream import stream_program
@@ -42,10 +53,7 @@ ETAG = typer.Option(
 CURSOR = typer.Option(
     metavar="CURSOR", help="The cursor of a cut answer: show what comes next, without running the command again."
 )
-FIELDS = typer.Option(metavar="PATHS", help="Comma-separated paths: keep only these of the data.")
 STREAM = typer.Option("--stream", help="Shape a stream of JSON lines line by line as it comes; an envelope ends it.")
-RECORD = typer.Option(metavar="DIR", help="Record what the command printed in DIR, without secrets and private fields.")
-JSON = typer.Option("--json", help="Print the invariant envelope instead of plain text.")
 
 
 class RunCommand(PlainCommand):

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from shaping.cli.output import CONFIG, Answer, free_address, stopped
+from shaping.cli.output import CONFIG, HTTP, RECORD, Answer, free_address, stopped
 from shaping.learning.record import Recorder
 from shaping.operations.openapi import from_openapi_file, from_openapi_url
 from shaping.operations.openapi.client import Auth, HttpConfig
@@ -40,18 +40,12 @@ ID = typer.Option(metavar="PATTERN", help="Serve operations whose id matches, as
 READ_ONLY = typer.Option("--read-only", help="Serve only operations that change nothing.")
 LIMIT = typer.Option(metavar="N", help="How many tokens the list of tools may cost.", min=1)
 LIST = typer.Option("--list", help="Say what would be served and what it costs, and stop.")
-HTTP = typer.Option(
-    metavar="HOST:PORT", help="Serve MCP over HTTP at HOST:PORT instead of stdio; PORT alone is loopback."
-)
 API = typer.Option(metavar="HOST:PORT", help="Serve plain HTTP at HOST:PORT: POST /operations/NAME, POST /expand.")
 NO_TOKEN = typer.Option(
     "--no-token", help="With --api: answer operations that change something without the token in the printed address."
 )
 TYPED = typer.Option("--typed", help="Advertise output schemas.")
 ALLOW_EVAL = typer.Option("--allow-eval", help="Serve operations that evaluate code; their payloads are still checked.")
-RECORD = typer.Option(
-    metavar="DIR", help="Record what the operations answer in DIR, without secrets and private fields."
-)
 
 
 def serve(

@@ -11,7 +11,7 @@ import typer
 
 from shaping import Shaped, Shaper, using
 from shaping.cleaning import unmatched
-from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, PROFILE, Answer, stopped
+from shaping.cli.output import CONFIG, FIELDS, JSON, MAX_TOKENS, PROFILE, Answer, stopped
 from shaping.cli.payloads import Payload, data_of, read_bytes, text_of, why_no_json
 from shaping.commands.output import is_text
 from shaping.parsers import parse
@@ -31,7 +31,6 @@ FILE = typer.Argument(
     show_default=False,
 )
 TOOL = typer.Option(metavar="NAME", help="The tool whose rules apply.")
-FIELDS = typer.Option(metavar="PATHS", help="Comma-separated paths: keep only these.")
 AS_VALUE = typer.Option("--value", help="Print the shaped JSON instead of the text a model reads.")
 AS_MCP = typer.Option("--mcp", help="Print the whole MCP result that the file holds, shaped, and not its data alone.")
 CLIENT = typer.Option(metavar="NAME", help="With --mcp: the client the result is for, by its clientInfo.name.")

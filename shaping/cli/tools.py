@@ -13,7 +13,7 @@ import typer
 from shaping.apps import manifest_of
 from shaping.cli.app import build
 from shaping.cli.output import CONFIG, Answer, Stopped, columns
-from shaping.cli.proxy import HEADER, OAUTH, SERVERS, START_TIMEOUT, TRANSPORT, URL, quiet_logs, servers_of
+from shaping.cli.proxy import COMMAND, HEADER, OAUTH, SERVERS, START_TIMEOUT, TRANSPORT, URL, quiet_logs, servers_of
 from shaping.clients import UNKNOWN_CLIENT
 from shaping.errors import make_error
 from shaping.mcp.tools import tool_entry
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from shaping.proxy.upstream import ServerFactory
 
-COMMAND = typer.Argument(metavar="COMMAND...", help="The server's command, after --: shaping tools -- python server.py")
 ETAG = typer.Option(
     metavar="TAG", help="The etag of an earlier manifest: an unchanged one is reported as not_modified."
 )

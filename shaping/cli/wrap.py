@@ -17,7 +17,7 @@ import orjson
 import typer
 from tomlkit.exceptions import TOMLKitError
 
-from shaping.cli.output import Answer, stopped, with_suggestion
+from shaping.cli.output import PROFILE, Answer, stopped, with_suggestion
 from shaping.cli.proxy import START_TIMEOUT, need_extra, quiet_logs
 from shaping.clients import wrap as entries
 from shaping.clients.files import (
@@ -47,7 +47,6 @@ FILE = typer.Argument(
     metavar="FILE", help="A client's server list (.mcp.json, mcp.json, config.toml), or a folder of such files."
 )
 CLIENT = typer.Option(metavar="NAME", help=f"Find your files of this client: {', '.join(CLIENTS)}.")
-PROFILE = typer.Option(metavar="NAME", help="The profile the proxy should use.")
 CONFIG = typer.Option(metavar="FILE", help="The response_config.json the proxy should use.")
 SKIP = typer.Option(metavar="NAME", help="A server to leave as it is; may be repeated.")
 PROGRAM = typer.Option(
