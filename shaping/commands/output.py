@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from codecs import getincrementaldecoder
 from collections import deque
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from shaping.budget.lines import Cutter, CutText, NumberedLines, Rules
 from shaping.encoders import encode_lines
@@ -168,25 +169,28 @@ class _LineScan:
         self.count += block.count(b"\n")
 
 
-class RedactedCopy:
-    """Writes an output to a stream as it comes, but for secrets and for an end that may be part of one."""
+class ByteRedactor:
+    """Takes secrets out of bytes as they come, but for an end that may be part of one; what is no UTF-8 stays."""
 
-    def __init__(self, stream: BinaryIO, redact: Redact) -> None:
-        self._stream = stream
+    def __init__(self, redact: Redact) -> None:
         self._redactor = None if redact.off else StreamRedactor(names=redact.names, paths=redact.paths)
+        self._decoder = getincrementaldecoder("utf-8")("surrogateescape")
 
-    def write(self, chunk: bytes) -> None:
-        """Take the next bytes."""
-        # One character a byte: what is no UTF-8 goes out as it was, and secrets are ASCII.
-        fed = chunk if self._redactor is None else self._redactor.feed(chunk.decode("latin-1")).encode("latin-1")
-        self._stream.write(fed)
-        self._stream.flush()
+    def feed(self, chunk: bytes = b"", *, final: bool = False) -> bytes:
+        """Return what goes out after the next bytes; after the `final` ones nothing waits."""
+        if self._redactor is None:
+            return chunk
+        text = self._redactor.feed(self._decoder.decode(chunk, final))
+        return _encoded(text + self._redactor.finish() if final else text)
 
-    def finish(self) -> None:
-        """Write what was held back."""
-        if self._redactor is not None:
-            self._stream.write(self._redactor.finish().encode("latin-1"))
-        self._stream.flush()
+    @property
+    def waiting(self) -> int:
+        """How many bytes wait."""
+        return 0 if self._redactor is None else len(_encoded(self._redactor.held))
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
 def decode(raw: bytes) -> str:

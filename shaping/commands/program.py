@@ -10,10 +10,10 @@ import time
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from shaping.commands import LazyShaper, plan_for, run_command
-from shaping.commands.output import SHELL_SHOWS, CommandResponse, RedactedCopy
+from shaping.commands.output import SHELL_SHOWS, ByteRedactor, CommandResponse
 from shaping.settings.files import counting_lock, ledger_path
 from shaping.tokens import counter
 
@@ -80,17 +80,22 @@ def _pass_on(
     To observe a command is to log what shaping would have made of its output.
     """
     redact = plan.redact if mode == "on" else replace(plan.redact, off=True)
-    copies = RedactedCopy(sys.stdout.buffer, redact), RedactedCopy(sys.stderr.buffer, redact)
+    copies = [partial(_copy, stream.buffer, ByteRedactor(redact)) for stream in (sys.stdout, sys.stderr)]
     compared = mode == "observe" and logger.isEnabledFor(logging.INFO)
-    response = run_command(source, plan, argv, options, copies=[copy.write for copy in copies], shaped=compared)
+    response = run_command(source, plan, argv, options, copies=copies, shaped=compared)
     for copy in copies:
-        copy.finish()
+        copy(final=True)
     if not response.started:
         sys.stderr.write(response.stderr)
     if compared:
         count = counter(plan.tokenizer).count
         logger.info("%s: %d tokens, %d if shaped", plan.tool, count(response.raw), count(response.printed))
     return response
+
+
+def _copy(stream: BinaryIO, redactor: ByteRedactor, chunk: bytes = b"", *, final: bool = False) -> None:
+    stream.write(redactor.feed(chunk, final=final))
+    stream.flush()
 
 
 def _become(argv: Sequence[str], options: CommandOptions) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from codecs import getincrementaldecoder
 from dataclasses import asdict
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping import errors
-from shaping.commands.output import Capture, Finished, decode, withhold_private
-from shaping.redaction import StreamRedactor
+from shaping.commands.output import ByteRedactor, Capture, Finished, decode, withhold_private
 from shaping.response import Warned
 from shaping.store.backends import Store, StoreError
 from shaping.store.expand import Stream, cursor_at, stored_streams
@@ -35,8 +33,7 @@ class PartWriter:
         settings = shaper.loaded_config.store_for("command")
         self._ttl, self._limit = settings.ttl_seconds, settings.max_bytes // 2  # both outputs must find room
         self._store: Store = shaper.keeper("command").store
-        self._redactor = None if redact.off else StreamRedactor(names=redact.names, paths=redact.paths)
-        self._decoder = getincrementaldecoder("utf-8")("surrogateescape")  # what is no UTF-8 comes back as it was
+        self._redactor = ByteRedactor(redact)
         self._prefix = f"p_{secrets.token_hex(16)}"
         self._waiting = bytearray()
         self._parts = self._size = self._taken = self._kept = 0
@@ -49,18 +46,13 @@ class PartWriter:
         if self.failed or not room:
             return
         self._taken += len(chunk[:room])
-        if self._redactor is None:
-            self._waiting += chunk[:room]
-        else:
-            self._waiting += _encoded(self._redactor.feed(self._decoder.decode(chunk[:room])))
+        self._waiting += self._redactor.feed(chunk[:room])
         while len(self._waiting) >= PART and not self.failed:
             self._put(PART)
 
     def finish(self) -> Stream:
         """Store the rest and return where all of it is."""
-        if self._redactor is not None:
-            rest = self._redactor.feed(self._decoder.decode(b"", final=True)) + self._redactor.finish()
-            self._waiting += _encoded(rest)
+        self._waiting += self._redactor.feed(final=True)
         while self._waiting and not self.failed:
             self._put(PART)
         return Stream(self._prefix, self._parts, self._size, self._kept)
@@ -74,12 +66,7 @@ class PartWriter:
             self.failed = True
             return
         self._parts += 1
-        held = 0 if self._redactor is None else len(_encoded(self._redactor.held))
-        self._kept = self._taken - len(self._waiting) - held
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+        self._kept = self._taken - len(self._waiting) - self._redactor.waiting
 
 
 def streams_of(shaper: Shaper, ref: str) -> dict[str, Stream]:

@@ -107,6 +107,12 @@ def test_a_timeout_exits_124_and_a_missing_program_127() -> None:
     assert (code, told["error"]["code"], told["error"]["similar"][0]) == (127, "NOT_FOUND", "echo")
 
 
+def test_what_is_passed_on_has_no_secret_and_every_other_byte(home: Path) -> None:
+    (home / "c.json").write_text(json.dumps({"global": {"enabled": False, "redact": {"paths": ["pin"]}}}))
+    done = shaping("run", "--config", "c.json", "--", "printf", "a\\377b\\ngrün pin=hunter2\\n", given=b"")
+    assert done.stdout == b"a\xffb\n" + "grün pin=[redacted:path]\n".encode()
+
+
 @pytest.mark.parametrize("private", [[], ["secret"]], ids=["passed on", "searched for private fields"])
 def test_a_timeout_exits_124_where_the_config_leaves_the_output_alone(home: Path, private: list[str]) -> None:
     (home / "c.json").write_text(json.dumps({"global": {"enabled": False, "private": private}}))
