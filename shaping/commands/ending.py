@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
     from shaping.errors.codes import ExitTable
-    from shaping.response import Shaped, Warned
+    from shaping.response import Warned
     from shaping.settings.loading import LoadedConfig
     from shaping.settings.plan import Plan
 
@@ -132,14 +132,6 @@ def in_dialect(envelope: Envelope[Any], plan: Plan, code: int) -> CommandRespons
     """Return the response that is an envelope in the plan's dialect."""
     wire = orjson.dumps(render_wire(envelope, plan)).decode()
     return CommandResponse(lambda: envelope, code, f"{wire}\n")
-
-
-def printed_envelope(shaped: Shaped, source: Envelope[Any]) -> Envelope[Any]:
-    """Return the command's own envelope even where shaping is off or failed, with how the command ended."""
-    envelope = shaped.envelope
-    if envelope.meta.source == "command":
-        return envelope
-    return source.model_copy(update={"data": shaped.data, "warnings": (*source.warnings, *shaped.warnings)})
 
 
 def _own_envelope(parsed: Parsed | None, plan: Plan, exit_code: int) -> Envelope[Any] | None:

@@ -10,7 +10,7 @@ import orjson
 
 from shaping.budget.lines import Cutter, CutText, NumberedLines
 from shaping.cleaning import replaced, unmatched
-from shaping.commands.ending import Ending, in_dialect, not_started_response, printed_envelope
+from shaping.commands.ending import Ending, in_dialect, not_started_response
 from shaping.commands.output import (
     LEFT_OPEN,
     CleanedOutput,
@@ -240,7 +240,7 @@ class _Response:
             context, plan = CallContext(as_json=True), plan_beside(self._wire(source).printed, plan)
             plan = replace(plan, fields=plan.error_fields, dialect="none")
         shaped = self._shaper.shape_by(plan, parsed.value, context)
-        envelope = shaped.envelope if error is not None else printed_envelope(shaped, source)
+        envelope = shaped.envelope
         whole = parsed.exact and shaped.data == parsed.value and self._err.exact and err.whole
         ref = envelope.meta.ref or (None if whole or envelope.meta.not_modified else shaped.ref)
         self._stored.keep_streams(ref)

@@ -299,11 +299,7 @@ def _fill_meta(envelope: Envelope[Any], **meta: Any) -> Envelope[Any]:
 
 def _shaped(envelope: Envelope[Any], tool: str, shaper: Shaper) -> Envelope[Any]:
     """Shape the data as the config says for this operation; meta stays."""
-    made = shaper.shape(envelope.data, tool=tool, source=envelope, error=envelope.error, as_json=True).envelope
-    if made.meta.source == envelope.meta.source and made.meta.request_id == envelope.meta.request_id:
-        return made
-    # Where shaping is off or failed, its answer is a new envelope; only its data and warnings are of use here.
-    return envelope.model_copy(update={"data": made.data, "warnings": (*envelope.warnings, *made.warnings)})
+    return shaper.shape(envelope.data, tool=tool, source=envelope, error=envelope.error, as_json=True).envelope
 
 
 def without_earlier(envelope: Envelope[Any], pieces: Pieces, tool: str, shaper: Shaper) -> Envelope[Any]:

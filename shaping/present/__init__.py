@@ -11,7 +11,7 @@ import orjson
 from shaping import envelope as envelopes
 from shaping.budget.fit import Budget, Fitted, fit_value
 from shaping.cleaning import WITHHELD, Cleaned, protect_or_withhold, redact_warning, restore_empties
-from shaping.cleaning.call import clean_error
+from shaping.cleaning.call import clean_envelope, clean_error
 from shaping.present.notices import Detail, notice
 from shaping.present.original import Original
 from shaping.present.render import tag_of, wants_tag, wire_value, wrap, write
@@ -384,7 +384,7 @@ class Unshaped(Shaped):
 
 def untouched(value: Any, plan: Plan, call: CallContext) -> Unshaped:
     """Hand on the very value, as SHAPING=off asks."""
-    return Unshaped(plan, call, value, envelopes.local_envelope(value, plan.tool, error=call.error))
+    return Unshaped(plan, call, value, call.source or envelopes.local_envelope(value, plan.tool, error=call.error))
 
 
 def observed(value: Any, would_be: Shaped) -> Unshaped:
@@ -401,9 +401,7 @@ def left_alone(value: Any, plan: Plan, call: CallContext) -> Unshaped:
     used_up, clean = reads_once(value), protect_or_withhold(value, plan)
     changed = used_up or clean == WITHHELD or clean != to_plain(value, closed=plan.closed)
     data = clean if changed else value
-    error = _protect_error(call.error, plan)
-    warnings = call.warnings if plan.redact.off else tuple(map(redact_warning, call.warnings))
-    envelope = envelopes.local_envelope(data, plan.tool, error=error, warnings=warnings, request_id=call.request_id)
+    envelope = _protected_envelope(data, plan, call)
     bare = plan.dialect == "none"
     wire = data if bare else envelope.render(plan.dialect, include=plan.envelope, debug=plan.debug)
     return Unshaped(plan, call, wire, envelope)
@@ -413,13 +411,23 @@ def unshaped(raw: Any, plan: Plan, call: CallContext, fault: Exception) -> Unsha
     """Hand on the whole data with a warning after a fault in shaping; redaction alone fails closed."""
     log_fault("shaping %r failed with %s; its answer goes out unshaped\n%s", plan.tool, fault)
     warning = Warned("SHAPING_FAULT", f"shaping failed ({type(fault).__name__}); this answer is unshaped")
-    warnings = (*map(redact_warning, call.warnings), warning)
-    error = _protect_error(call.error, plan)
-    envelope = envelopes.local_envelope(
-        protect_or_withhold(raw, plan), plan.tool, error=error, warnings=warnings, request_id=call.request_id
-    )
+    envelope = _protected_envelope(protect_or_withhold(raw, plan), plan, call, warning)
     wire = envelope.render(plan.dialect, include=plan.envelope | {"warnings"}, debug=plan.debug)
     return Unshaped(plan, call, wire, envelope)
+
+
+def _protected_envelope(data: Any, plan: Plan, call: CallContext, *more: Warned) -> Envelope[Any]:
+    """Put data into the envelope that it came in, without its private fields and secrets, or into one of its own."""
+    error = _protect_error(call.error, plan)
+    warnings = (*(call.warnings if plan.redact.off else map(redact_warning, call.warnings)), *more)
+    try:
+        source = None if call.source is None else clean_envelope(call.source, plan)
+    except Exception as fault:  # noqa: BLE001 (whatever it is, what cannot be redacted must not leave)
+        log_fault("the meta of %r is withheld, because redaction failed with %s\n%s", plan.tool, fault)
+        source = None
+    if source is None:
+        return envelopes.local_envelope(data, plan.tool, error=error, warnings=warnings, request_id=call.request_id)
+    return source.model_copy(update={"data": data, "error": error, "warnings": (*source.warnings, *warnings)})
 
 
 def _protect_error(error: ErrorDetail | None, plan: Plan) -> ErrorDetail | None:

@@ -296,3 +296,21 @@ def test_a_failed_call_has_no_output_to_check() -> None:
         spec(output=Order), lambda _: http_envelope(None, status=404, error=ToolError("NOT_FOUND", "x").detail)
     )
     assert called(registry, "shop.get").warnings == ()
+
+
+def test_a_fault_in_shaping_costs_an_answer_neither_its_meta_nor_its_secrecy(monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = "ghp_" + "a1B2" * 9
+    operations = Registry(shaper=Shaper({}))
+    headers = {"X-Request-ID": "r1", "Authorization": "Bearer abc", "X-Note": secret}
+    answer = http_envelope({"token": secret}, status=200, headers=headers)
+    operations.register(spec(), lambda _: answer)
+    monkeypatch.setattr("shaping.shaper.clean", lambda *_, **__: 1 / 0)
+
+    async def call() -> Envelope[Any]:
+        return await operations.execute("shop.get", shape=True)
+
+    shaped: Any = anyio.run(call)
+    assert (shaped.ok, shaped.meta.source, shaped.meta.status) == (True, "http", 200)
+    assert [warned.code for warned in shaped.warnings] == ["SHAPING_FAULT"]
+    assert secret not in repr(shaped)
+    assert "Bearer abc" not in repr(shaped)
