@@ -255,9 +255,6 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
         # A client that was given a schema checks the numbers by it.
         out = with_numbers(out)
     if _misfit(out, context):
-        if context.advertised_plan is not None:
-            # The config was edited since the schema was advertised, and what it asks for now does not fit.
-            return _success(shaper, result, context._replace(plan=context.advertised_plan, advertised_plan=None))
         return _unfiltered(shaper, result, data, context)
     out = with_meta(out, shaped, context)
     if META_KEY in (out.get("_meta") or {}) and "structuredContent" in out and _stands_apart(result, data):

@@ -158,7 +158,6 @@ class ResultContext(NamedTuple):
     session: Session
     relay: bool = False  # whether a proxy read it from JSON: plain data, and nobody in this process sees it again
     call: CallContext = _NO_CALL
-    advertised_plan: Plan | None = None  # the plan its schema was made by, where the config was edited since
     error: ErrorDetail | None = None  # what the tool raised, where this process saw it
 
     @property

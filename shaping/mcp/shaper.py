@@ -329,16 +329,16 @@ class MCPShaper:
             entry = unlisted_entry(plan, session.client, relay=self.relay)
             # A client that was told of the tool elsewhere may check the structured content, or hand it to an app.
             entry = entry._replace(whole_structure=self.relay and not entry.forced)
-        advertised_plan = None
         edited = session.loaded_config is not self.shaper.loaded_config and called.overrides is None
         if edited and entry.advertised is not None:
-            advertised_plan = _as_advertised(plan, self._plan(session.loaded_config, called)[0])
-            if advertised_plan is not None and not _fits(session, entry, plan):
-                plan, advertised_plan = advertised_plan, None
+            old = self._plan(session.loaded_config, called)[0]
+            # What must not leave outranks what was promised.
+            if plan.private_paths == old.private_paths and not _fits(session, entry, plan):
+                plan = plan.replace(fields=old.fields, error_fields=old.error_fields, dialect=old.dialect)
         call = CallContext(
             if_none_match=called.if_none_match, owner=session.owner, warnings=(*warnings, *wrong), **about
         )
-        return ResultContext(called, plan, entry, session, self.relay, call, advertised_plan)
+        return ResultContext(called, plan, entry, session, self.relay, call)
 
     def _plan(self, loaded_config: LoadedConfig, called: ToolRequest) -> tuple[Plan, tuple[Warned, ...]]:
         return self.shaper.choose(
@@ -392,14 +392,6 @@ def prewarm(tokenizer: str, *, schemas: bool) -> threading.Thread:
     thread = threading.Thread(target=load, name="shaping-prewarm", daemon=True)
     thread.start()
     return thread
-
-
-def _as_advertised(plan: Plan, earlier: Plan) -> Plan | None:
-    """Return the plan of now with the fields that a session's schemas promise; None where that would let out more."""
-    if plan.private_paths != earlier.private_paths:
-        # What must not leave outranks what was promised.
-        return None
-    return plan.replace(fields=earlier.fields, error_fields=earlier.error_fields, dialect=earlier.dialect)
 
 
 def _fits(session: Session, entry: ToolEntry, plan: Plan) -> bool:

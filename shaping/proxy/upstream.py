@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 import signal
 import time
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from shaping.child import signal_group, spawn
@@ -383,7 +383,6 @@ _TERMINATE_SECONDS = 0.5
 # The exit code of a child whose output has ended is a moment away, and on a busy machine a long one.
 _EXIT_CODE_SECONDS = 5.0
 _LAST_WORDS_SECONDS = 2.0  # only where a descendant holds its log open, or on a machine as busy
-_POLL_SECONDS = 0.02
 _LAST_LINES = 5
 
 
@@ -402,17 +401,20 @@ class Child:
     _writer: PipeWriter | None = None
     _readers: list[PipeReader] = field(default_factory=list)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+    _ended: asyncio.Event = field(default_factory=asyncio.Event)  # of the process alone, whoever holds its pipes
 
     async def open(self, upstream: Upstream) -> None:
         """Start the process and read what it writes; raise OSError where it cannot be started."""
         process = self.process = self.process or spawn(self.command, self.env, self.cwd)
+        waiting = Thread(target=self._wait, args=(process, asyncio.get_running_loop()), daemon=True)
+        waiting.start()
         out, err = await open_reader(process.stdout), await open_reader(process.stderr)
         self._readers = [out, err]
         self._writer = await open_writer(process.stdin)
         self._tasks = [
             asyncio.create_task(self._read(out, upstream)),
             asyncio.create_task(self._read_log(err)),
-            asyncio.create_task(self._watch(process, out)),
+            asyncio.create_task(self._watch(out)),
         ]
 
     async def send(self, message: Message) -> None:
@@ -460,20 +462,23 @@ class Child:
         async for line in reader.lines():
             self.note(line)
 
-    async def _watch(self, process: Popen[bytes], out: PipeReader) -> None:
+    async def _watch(self, out: PipeReader) -> None:
         """Notice an end that leaves the pipes open: a descendant may hold them and will never answer."""
-        await _exited(process)
+        await self._ended.wait()
         # What it wrote before it ended is still read.
         await asyncio.sleep(_LEAVE_SECONDS)
         out.close()
 
+    def _wait(self, process: Popen[bytes], loop: asyncio.AbstractEventLoop) -> None:
+        self.exit_code = process.wait()
+        with contextlib.suppress(RuntimeError):  # the event loop has ended before it
+            loop.call_soon_threadsafe(self._ended.set)
+
     async def _has_ended(self, seconds: float) -> bool:
-        assert self.process is not None  # noqa: S101 (nothing waits for a process before it is started)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await _exited(self.process)
-        self.exit_code = self.process.poll()
-        return self.exit_code is not None
+                await self._ended.wait()
+        return self._ended.is_set()
 
 
 def command_server(
@@ -496,28 +501,3 @@ def command_server(
         return Upstream(label, connect, seconds or START_SECONDS, names_itself=name is None)
 
     return make
-
-
-async def _exited(process: Popen[bytes]) -> None:
-    """Wait for the process alone, whoever holds its pipes."""
-    handle = _handle(process)
-    if handle is None:
-        while process.poll() is None:  # noqa: ASYNC110 (nothing tells of it on this system)
-            await asyncio.sleep(_POLL_SECONDS)
-        return
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(handle, ended.set)
-    try:
-        await ended.wait()
-    finally:
-        loop.remove_reader(handle)
-        os.close(handle)
-
-
-def _handle(process: Popen[bytes]) -> int | None:
-    if process.poll() is not None:
-        return None
-    try:
-        return os.pidfd_open(process.pid)
-    except (AttributeError, OSError):  # another system, an old kernel or a sandbox
-        return None
