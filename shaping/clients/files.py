@@ -81,13 +81,9 @@ class ConfigEdit:
     kind: str = ""
 
     def backup_of(self, file: Path) -> Path:
-        """Return where a file is kept as it was: the user's data directory, not the repository it may lie in.
-
-        Versions before 0.2 kept it beside the file, where it is still found.
-        """
-        older = file.with_name(f"{file.name}.shaping-{self.kind}backup")
+        """Return where a file is kept as it was: the user's data directory, not the repository it may lie in."""
         place = blake2b(str(file.resolve()).encode(), digest_size=8).hexdigest()
-        return older if older.exists() else data_directory(os.environ) / "backups" / f"{self.kind}{place}" / file.name
+        return data_directory(os.environ) / "backups" / f"{self.kind}{place}" / file.name
 
     def apply(self, file: Path, change: Callable[[str], str]) -> bool:
         """Change a file, and return whether that made a difference; one that is edited meanwhile is changed anew."""
@@ -118,7 +114,7 @@ class ConfigEdit:
             if replace_config(file, before, original if restored and original is not None else after):
                 if restored:
                     backup.unlink()
-                    with suppress(OSError):  # of an earlier version, beside the file
+                    with suppress(OSError):  # somebody else put a file there too
                         backup.parent.rmdir()
                 return restored
         raise EditedMeanwhileError(f"{file} is being edited; nothing was written")

@@ -97,10 +97,9 @@ class ShapedServer:
         if ctx.method == "tools/call":
             return await self._call(session, ctx, call_next)
         result = await call_next(ctx)
-        return self.mcp_shaper.list_result(session, result, self._server_of) if isinstance(result, dict) else result
-
-    def _server_of(self, tool: str) -> str:  # noqa: ARG002 (a proxy asks by the tool)
-        return str(self.server.name)
+        if isinstance(result, dict):
+            return self.mcp_shaper.list_result(session, result, lambda _: self.server.name)
+        return result
 
     def _asked_for(self, ctx: ServerRequestContext[Any, Any]) -> str:
         return self.mcp_shaper.full_name(str((ctx.params or {}).get("name") or ""), self.server.name)
@@ -165,7 +164,7 @@ class ShapedServer:
             cursor = listing.next_cursor
             if found or cursor is None:
                 wire = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in found]
-                self.mcp_shaper.list_tools(session, wire, self._server_of)
+                self.mcp_shaper.list_tools(session, wire, lambda _: self.server.name)
                 return
 
 

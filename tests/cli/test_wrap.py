@@ -67,14 +67,6 @@ def test_a_second_wrap_changes_nothing_and_keeps_the_backup(file: Path) -> None:
     assert [path.name for path in file.parent.iterdir()] == [".mcp.json"]
 
 
-def test_a_backup_of_an_earlier_version_beside_the_file_is_found(file: Path) -> None:
-    older = file.with_name(".mcp.json.shaping-backup")
-    run("wrap", str(file))
-    _edit(file).backup_of(file).rename(older)
-    assert run("unwrap", str(file)).exit_code == 0
-    assert (file.read_bytes(), older.exists()) == (ORIGINAL, False)
-
-
 def test_a_server_added_between_two_wraps_is_wrapped_and_kept_by_unwrap(file: Path) -> None:
     run("wrap", str(file))
     data = json.loads("\n".join(line for line in file.read_text().splitlines() if "//" not in line))
