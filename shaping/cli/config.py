@@ -63,7 +63,6 @@ DIRECTORY = typer.Argument(help="Where to write; without it, here.", show_defaul
 
 _VARIABLES: Final = ("SHAPING_DEBUG", "SCALPEL_MCP_INFO", "SHAPING_PROFILE")  # the strongest first
 _ALL_TIME: Final = 1e12  # seconds
-_WIDE: Final = 40  # characters of a value beside which its source still stands
 
 
 def allow(path: Annotated[Path | None, ALLOWED] = None, *, take_back: Annotated[bool, FORGET] = False) -> Answer:
@@ -215,7 +214,9 @@ def explain(
     # What a tool that is not enabled goes without follows from that, and no line says it.
     listed = own | leaves_out if enabled else own & PROTECTIVE_CHOICES
     shown = [*choices] if everything else [one for one in reversed(choices) if one.name in listed]
-    lines, rules, waiting = _table(shown), _server_rules(found, tool), [*_waiting(found, tool)]
+    rows = [(one.name, one.source, readable(plain(one.value))) for one in shown]
+    lines = columns([("choice", "source", "value"), *rows])
+    rules, waiting = _server_rules(found, tool), [*_waiting(found, tool)]
     for key, served in rules:
         named = ", ".join(sorted((found.config.tool_overrides or {})[key].model_fields_set))
         server = served.partition("/")[0]
@@ -256,19 +257,6 @@ def _waiting(config: LoadedConfig, tool: str) -> Iterator[str]:
 def _by_environment(choice: ResolvedChoice) -> ResolvedChoice:
     decided = next(name for name in _VARIABLES if environment_profile({name: os.environ.get(name, "")}))
     return replace(choice, origins=(Origin(decided),))
-
-
-def _table(choices: Sequence[ResolvedChoice]) -> list[str]:
-    rows = [(choice.name, readable(plain(choice.value)), choice.source) for choice in choices]
-    first = max(len(name) for name, _, _ in rows)
-    second = max((len(value) for _, value, _ in rows if len(value) <= _WIDE), default=0)
-    # What is too long for its column has its source below, so that the other sources stay in theirs.
-    return [
-        f"{name:<{first}}  {value:<{second}}  {source}"
-        if len(value) <= _WIDE
-        else f"{name:<{first}}  {value}\n{'':<{first}}  {'':<{second}}  {source}"
-        for name, value, source in rows
-    ]
 
 
 def init(directory: Annotated[Path, DIRECTORY] = Path()) -> Answer:

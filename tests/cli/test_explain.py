@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -42,8 +43,8 @@ def run(*arguments: str) -> Result:
 
 def rows(result: Result) -> dict[str, list[str]]:
     assert result.exit_code == 0
-    whole = result.stdout.replace("\n   ", "   ")  # the source of a long value stands below it
-    return {line.split()[0]: line.split(maxsplit=2)[1:] for line in whole.splitlines()}
+    cells = [re.split(" {2,}", line, maxsplit=2) for line in result.stdout.splitlines()[1:]]
+    return {row[0]: row[:0:-1] for row in cells}
 
 
 def test_what_differs_from_the_bundled_default_is_shown_with_the_place_it_comes_from() -> None:
@@ -51,18 +52,17 @@ def test_what_differs_from_the_bundled_default_is_shown_with_the_place_it_comes_
     assert (
         result.stdout
         == """\
-profile                minimal                    global (bundled)
-max_tokens             20000                      profile minimal (bundled)
-prune                  links, opaque, bulk, boilerplate, repeats, constants
-                                                  profile minimal (bundled)
-exclude_empty_objects  true                       profile minimal (bundled)
-exclude_empty_arrays   true                       profile minimal (bundled)
-exclude_null_values    true                       profile minimal (bundled)
-redact                 {"values":true,"names":true,"paths":[],"off":false}
-                                                  global (response_config.json:3)
-exclude_when_tier      {"free":["items[].body"]}  tool override search (response_config.json:8)
-include_only           items[].title              tool override search (response_config.json:7)
-"""
+choice                 source                                         value
+profile                global (bundled)                               minimal
+max_tokens             profile minimal (bundled)                      20000
+prune                  profile minimal (bundled)                      links, opaque, bulk, boilerplate, repeats, constants
+exclude_empty_objects  profile minimal (bundled)                      true
+exclude_empty_arrays   profile minimal (bundled)                      true
+exclude_null_values    profile minimal (bundled)                      true
+redact                 global (response_config.json:3)                {"values":true,"names":true,"paths":[],"off":false}
+exclude_when_tier      tool override search (response_config.json:8)  {"free":["items[].body"]}
+include_only           tool override search (response_config.json:7)  items[].title
+"""  # noqa: E501 (a table, as it is printed)
     )
     assert "23 other choices are as bundled; --all shows them\n" in result.stderr
 

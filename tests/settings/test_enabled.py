@@ -169,4 +169,4 @@ def test_a_document_is_printed_as_it_is(command: Any, tmp_path: Path) -> None:
 
 def test_it_is_explained(command: Any) -> None:
     explained = command("explain", "--tool", "rows").stdout.splitlines()
-    assert ["enabled", "false", "tool", "override", "*", "(off.json:1)"] in [line.split() for line in explained]
+    assert ["enabled", "tool", "override", "*", "(off.json:1)", "false"] in [line.split() for line in explained]
