@@ -63,35 +63,40 @@ def _dispatch() -> None:
 
 def read_fast_proxy(words: list[str]) -> tuple[dict[str, str], bool, list[str]] | None:
     """Read the options of a proxy for one command; None leaves the words to Typer, as every mistake in them."""
-    if words[:1] != ["proxy"] or "--" not in words:
+    if words[:1] != ["proxy"]:
         return None
-    options, command = words[1 : words.index("--")], words[words.index("--") + 1 :]
-    values: dict[str, str] = {}
-    expand = True
-    while options:
-        option = options.pop(0)
-        if option in PROXY_FLAGS:
-            expand = PROXY_FLAGS[option]
-        elif option in PROXY_VALUES and options and not options[0].startswith("-"):
-            values[option] = options.pop(0)
-        else:
-            return None
-    return (values, expand, command) if command and _is_usable(values) else None
+    values, rest = _read_options(words[1:], (*PROXY_VALUES, *PROXY_FLAGS))
+    *_, expand = True, *(PROXY_FLAGS[name] for name in values if name in PROXY_FLAGS)
+    try:
+        usable = float(values.get("--start-timeout", "1")) >= 1 and _is_config(values.get("--config"))
+    except ValueError:
+        return None
+    return (values, expand, rest[1:]) if usable and rest[:1] == ["--"] and rest[1:] else None
 
 
 def read_fast_run(words: list[str]) -> tuple[dict[str, str], list[str]] | None:
     """Read the options of a run that nobody watches; None leaves the words to Typer, as every mistake in them."""
     if words[:1] != ["run"] or sys.stderr.isatty():
         return None
-    values: dict[str, str] = {}
-    rest = words[1:]
-    while len(rest) > 1 and rest[0] in RUN_VALUES and not rest[1].startswith("-"):
-        values[rest[0]] = rest[1]
-        rest = rest[2:]
+    values, rest = _read_options(words[1:], RUN_VALUES)
     command = rest[1:] if rest[:1] == ["--"] else rest
-    usable = values.get("--max-tokens", "1").isdecimal() and int(values.get("--max-tokens", "1")) > 0
-    usable = usable and _is_config(values.get("--config"))
+    most = values.get("--max-tokens", "1")
+    usable = most.isdecimal() and int(most) > 0 and _is_config(values.get("--config"))
     return (values, command) if usable and command and not command[0].startswith("-") else None
+
+
+def _read_options(words: list[str], names: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Read options up to the first word that is none; return the rest too."""
+    values: dict[str, str] = {}
+    while words and words[0] in names:
+        takes = 1 if words[0] in PROXY_FLAGS else 2
+        value = "" if takes == 1 else words[1] if len(words) > 1 else "-"
+        if value.startswith("-"):
+            break
+        values.pop(words[0], None)  # the last one counts
+        values[words[0]] = value
+        words = words[takes:]
+    return values, words
 
 
 def _run(values: dict[str, str], command: list[str]) -> NoReturn:
@@ -121,14 +126,6 @@ def _run(values: dict[str, str], command: list[str]) -> NoReturn:
 
 def _is_config(path: str | None) -> bool:
     return path is None or os.path.isfile(path)  # noqa: PTH113 (pathlib costs 5 ms)
-
-
-def _is_usable(values: dict[str, str]) -> bool:
-    try:
-        in_time = float(values.get("--start-timeout", "1")) >= 1
-    except ValueError:
-        return False
-    return in_time and _is_config(values.get("--config"))
 
 
 def _spawn_early(command: Sequence[str]) -> Popen[bytes] | None:

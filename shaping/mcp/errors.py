@@ -41,21 +41,6 @@ def own_words(text: str) -> str:
     return _WRAPPED.sub("", text.strip(), count=1)
 
 
-def code_of(text: str) -> str | None:
-    """Return the code for what a text tells of, or None where it does not say."""
-    said = own_words(text)[:_LOOK]
-    status = _status(said)
-    if status is not None:
-        return code_for_status(status)
-    return next((code for pattern, code in _COMPILED if pattern.search(said)), None)
-
-
-def retry_after_in(text: str) -> int | None:
-    """Return the seconds that a text asks to wait, where it says that they are seconds, or says no unit."""
-    found = _WAIT.search(text[:_LOOK])
-    return int(found[1]) if found else None
-
-
 def _status(text: str) -> int | None:
     for called, asked, number, after in _STATUS.findall(f" {text}"):
         words = phrase(int(number)).casefold()
@@ -98,23 +83,20 @@ def error_from_text(text: str, tool: str, tools: Collection[str] = ()) -> ErrorD
     if _UNKNOWN_TOOL.search(text[:2000]):
         return make_error("OPERATION_NOT_FOUND", message, similar=nearest(tool, [*tools]))
     if _REFUSED.search(text[:2000]):
-        return refused_arguments(message)
+        found = _issues(message)  # each apart, where the text tells them apart
+        details = {"issues": found} if found else None
+        return make_error("BAD_ARGUMENT", summary(found) if found else message, details=details, phase="validation")
     return _by_words(message)
 
 
 def _by_words(text: str) -> ErrorDetail:
-    code = code_of(text)
+    said = own_words(text)[:_LOOK]
+    status, wait = _status(said), _WAIT.search(text[:_LOOK])
+    by_phrase = (code for pattern, code in _COMPILED if pattern.search(said))
+    code = next(by_phrase, None) if status is None else code_for_status(status)
     if code is None:
         return make_error("INTERNAL_ERROR", text, hint=_NO_HINT)
-    return make_error(code, text, retry_after=retry_after_in(text))
-
-
-def refused_arguments(message: str) -> ErrorDetail:
-    """Describe refused arguments, with each issue apart where the text tells them apart."""
-    found = _issues(message)
-    if not found:
-        return make_error("BAD_ARGUMENT", message, phase="validation")
-    return make_error("BAD_ARGUMENT", summary(found), details={"issues": found}, phase="validation")
+    return make_error(code, text, retry_after=int(wait[1]) if wait else None)
 
 
 def error_from_exception(error: Exception, table: Mapping[str, str], *, debug: bool = False) -> ErrorDetail:

@@ -51,7 +51,7 @@ from shaping.tokens.sampling import LENGTHS, costs_at_most
 from shaping.values import with_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from shaping.clients import KnownClient
     from shaping.errors import ErrorDetail
@@ -108,11 +108,11 @@ def shape_result(shaper: Shaper, result: Mapping[str, Any], context: ResultConte
         if not plan.enabled or not context.is_shown_to_model(read):
             return ShapedResult(protect_result(read, plan), raw=read)
         clean, hits = protect_around(read, plan)
-        clean, context = fit_blocks(clean, context)
+        clean, context = fit_blocks(clean, context._replace(hits=hits))
         success = _shaped_before if _says_shaped(read, context) else _success
         shape = _error if read.get("isError") is True else success
         shaped = _within_limit(shaper, clean, context, shape)
-        return shaped._replace(wire=with_warnings(shaped.wire, hits), raw=read)
+        return shaped._replace(raw=read)
     except Exception as fault:  # noqa: BLE001 (whatever it is, the tool's answer goes out redacted)
         log_fault("shaping a result of %r failed with %s\n%s", context.called.name, fault)
         wire = dict(result) if mode == "observe" else protect_after_fault(read, plan, fault)
@@ -163,22 +163,13 @@ def with_meta(
         about |= {"profile": plan.profile, "config": plan.config_hash}
     if len(shaped) == 1 and plan.debug:
         about["tokens"] = {"before": int(shaped[0].tokens.before), "after": int(shaped[0].tokens.after)}
-    warnings = [warning(warned) for one in shaped for warned in one.warnings]
-    if warnings:
-        about["warnings"] = warnings
+    warnings = [warned for one in shaped for warned in one.warnings]
     if not context.relay:
         about["tag"] = _tag(result)
+    if warnings or (about and context.hits):
+        about["warnings"] = [warning(warned) for warned in (*warnings, *context.hits)]
     meta = {**(result.get("_meta") or {}), **({META_KEY: about} if about else {}), **more}
     return {**result, "_meta": meta} if meta else dict(result)
-
-
-def with_warnings(result: dict[str, Any], hits: Collection[Warned]) -> dict[str, Any]:
-    """Add what redaction replaced to the warnings of a shaped result, where it carries any `_meta` of ours."""
-    if not hits or META_KEY not in (result.get("_meta") or {}):
-        return result
-    about = dict(result["_meta"][META_KEY])
-    about["warnings"] = [*about.get("warnings", ()), *(warning(hit) for hit in hits)]
-    return {**result, "_meta": {**result["_meta"], META_KEY: about}}
 
 
 def warning(warned: Warned) -> dict[str, Any]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from shaping.learning.record import Recorder
     from shaping.mcp.result import ShapedResult
     from shaping.mcp.shaper import MCPShaper
+    from shaping.response import Warned
     from shaping.settings.loading import LoadedConfig
     from shaping.settings.plan import Channels, Overrides, Plan
     from shaping.shaper import Shaper
@@ -159,6 +160,7 @@ class ResultContext(NamedTuple):
     relay: bool = False  # whether a proxy read it from JSON: plain data, and nobody in this process sees it again
     call: CallContext = _NO_CALL
     error: ErrorDetail | None = None  # what the tool raised, where this process saw it
+    hits: Sequence[Warned] = ()  # what redaction replaced besides its data
 
     @property
     def client(self) -> KnownClient:

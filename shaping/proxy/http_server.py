@@ -26,7 +26,7 @@ from shaping.proxy.relay import Relay
 from shaping.proxy.serving import ShaperLoader, finish_anyway
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from starlette.requests import Request
 
@@ -226,8 +226,8 @@ class HttpServer:
             ("POST", "/mcp", self._post),
             ("GET", "/mcp", self._get),
             ("DELETE", "/mcp", self._delete),
+            ("GET", "/metrics", self._metrics),
         ]
-        served.append(("GET", "/metrics", self._metrics))
         routes = [Route(path, handle, methods=[method], middleware=token) for method, path, handle in served]
         return Starlette(routes=[*routes, *pages], middleware=[guard])
 
@@ -288,7 +288,8 @@ class HttpServer:
 
     async def _begin(self, *, stateless: str | None = None, owner: str | None = None) -> HttpSession | Response:
         if not await self._has_room():
-            return _full()
+            words = f"{_MOST_SESSIONS} sessions are open, and none has been idle for a minute: end one, or wait"
+            return _refusal(503, words, headers={"retry-after": "60"})
         session = HttpSession(self._make_upstream(), self._loader, stateless=stateless, owner=owner)
         self._sessions[session.id] = session
         return session
@@ -386,17 +387,11 @@ def _digest(content: bytes) -> str:
     return blake2b(content, digest_size=16).hexdigest()
 
 
-def _refusal(status: int, words: str, code: int = _INVALID_REQUEST) -> Response:
+def _refusal(
+    status: int, words: str, code: int = _INVALID_REQUEST, headers: Mapping[str, str] | None = None
+) -> Response:
     body = error(None, code, words).line if words else b""
-    return Response(body, status_code=status, media_type="application/json")
-
-
-def _full() -> Response:
-    refusal = _refusal(
-        503, f"{_MOST_SESSIONS} sessions are open, and none has been idle for a minute: end one, or wait"
-    )
-    refusal.headers["retry-after"] = "60"
-    return refusal
+    return Response(body, status_code=status, headers=headers, media_type="application/json")
 
 
 def _event(message: Message) -> bytes:
