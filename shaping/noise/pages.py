@@ -9,7 +9,12 @@ from collections.abc import Sequence
 from shaping.noise.unwrap import page_text
 from shaping.noise.vocabulary import SHARING
 
-_PAGE = re.compile(r"[\s\ufeff]*(?:<\?xml[^<>]*>\s*|<!--[^<>]*-->\s*)*(?:<!doctype html|<html)\b", re.IGNORECASE)
+_PAGE = re.compile(
+    r"[\s\ufeff]*(?:<\?xml[^<>]*>\s*|<!--[^<>]*-->\s*)*"
+    r"<(?:!doctype html|html|body|main|article|section|div|table|t(?:head|body|r)|[uod]l|h[1-6]|p)\b"
+    r"(?![^{}]{0,400}\{[{%#])",  # of a template
+    re.IGNORECASE,
+)
 _TITLE = re.compile(r'(\]\([^()\s"]+) "[^"\n]*"\)')
 _PICTURE = r"!\[([^\[\]]{0,500})\]\(([^()\s]{1,1000})\)"
 _LINKED_PICTURE = re.compile(rf"\[\s*{_PICTURE}\s*\]\(([^()\s]{{1,1000}})\)(\s*)")

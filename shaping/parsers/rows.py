@@ -212,11 +212,15 @@ def _by_blanks(lines: Sequence[str], heads: int = 1, *, single: bool = False) ->
             return None
     starts: list[int] = []
     first = 0  # where the first word of a heading of several words stands, with nothing below it
-    for found in re.finditer("1+", f"{filled:0{width}b}"):
-        start, stop = found.span()
+    spans = [found.span() for found in re.finditer("1+", f"{filled:0{width}b}")]
+    below = [any(line[start:stop].strip() for line in lines[heads:]) for start, stop in spans]
+    # Where wide gaps divide all headings with words below them, one blank stands within a heading.
+    single = single and any(
+        worded and lines[0][start - 2 : start].strip() for (start, _), worded in zip(spans[1:], below[1:], strict=True)
+    )
+    for (start, stop), worded in zip(spans, below, strict=True):
         # Words without a heading are part of the cells left of them, and headings without words of that heading.
         headed = any(line[start:stop].strip() for line in lines[:heads])
-        worded = any(line[start:stop].strip() for line in lines[heads:])
         if (headed and (worded or single)) or not starts:
             starts.append(first if starts and first and lines[0][first:start].count(" ") == 1 else start)
         first = 0 if worded or single else start

@@ -244,3 +244,14 @@ def test_what_kubernetes_keeps_of_an_object_once_more_goes_from_json_and_from_ya
         assert "last-applied" not in shown.split("(left out")[0]
         assert "f:part" not in shown
         assert "nginx" in shown
+
+
+def test_a_piece_of_a_page_is_its_text_but_a_template_stays() -> None:
+    rows = "".join(f"<tr><td>{n}</td>\n<td><a href='/users/{n}'>User {n}</a></td></tr>\n" for n in range(60))
+    table = f"<table><tr><th>id</th><th>name</th></tr>\n{rows}</table>"
+    text, omissions = reduce_text(table, ("boilerplate",))
+    assert text.startswith("id | name\n")
+    assert "\n7 | User 7 (/users/7)\n" in text
+    assert omissions
+    template = table.replace("<table>", '<table id="{{ name }}">')
+    assert reduce_text(template, ("boilerplate",)) == (template, [])

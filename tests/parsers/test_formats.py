@@ -312,6 +312,21 @@ def test_headings_that_one_space_divides_are_two_columns() -> None:
     assert list(parsed.value[0]) == ["USER", "PID", "%CPU", "VSZ", "RSS", "TTY", "STAT", "TIME", "COMMAND"]
 
 
+def test_a_heading_of_two_words_is_one_where_only_wide_gaps_divide_columns() -> None:
+    rows = "\n".join(
+        f"{n}m          Normal    Pulled   pod/web-{n}   Image of web-{n} was there" for n in range(10, 19)
+    )
+    parsed = parse(f"LAST SEEN   TYPE      REASON   OBJECT       MESSAGE\n{rows}")
+    assert parsed is not None
+    assert parsed.value[2] == {
+        "LAST SEEN": "12m",
+        "TYPE": "Normal",
+        "REASON": "Pulled",
+        "OBJECT": "pod/web-12",
+        "MESSAGE": "Image of web-12 was there",
+    }
+
+
 def test_a_column_without_cells_is_one_of_its_own() -> None:
     rows = "\n".join(f"web    {n:4} root  cwd  unknown                      /proc/{n}/cwd" for n in range(9))
     parsed = parse(f"COMMAND PID USER   FD  TYPE    DEVICE SIZE/OFF NODE NAME\n{rows}")
