@@ -297,14 +297,21 @@ def compile_plan(
     defaults = tuple((renamed_path(path, filters["fields"]), value) for path, value in choices["defaults"].items())
     decided = (resolved[name].origins[-1].by for name in _EMPTIES)
     asked = any(by == "global" or by.startswith("tool override") for by in decided)
+    overrides = plan_request.overrides or Overrides()
+    compiled = {
+        "overflow": _overflow(choices["overflow"], plan_request.surface),
+        "envelope": _envelope_members(choices),
+        "omissions": "list" if choices["omissions"] == "full" else choices["omissions"],
+        "exit_codes": {int(number): code for number, code in choices["exit_codes"].items()},
+        **filters,
+    }
+    as_they_are = {name: value for name, value in choices.items() if name in Plan.__dataclass_fields__}
     return Plan(
         tool=plan_request.tool,
         config_hash=config_hash,
         surface=plan_request.surface,
         tokenizer=tokenizer,
-        **filters,
         private_paths=choices["private"],
-        overflow=_overflow(choices["overflow"], plan_request.surface),
         empties=Empties(
             asked=asked,
             nulls=choices["exclude_null_values"],
@@ -314,22 +321,9 @@ def compile_plan(
             default_values=defaults if choices["exclude_default_values"] else (),
         ),
         noise=choices["prune"],  # the config's name for the noise rules
-        envelope=_envelope_members(choices),
-        omissions="list" if choices["omissions"] == "full" else choices["omissions"],
-        keep_lines=tuple(choices["keep_lines"]),
-        drop_lines=tuple(choices["drop_lines"]),
-        parse=tuple(choices["parse"]),
-        exit_codes={int(number): code for number, code in choices["exit_codes"].items()},
-        limited_by_call=plan_request.overrides is not None
-        and (plan_request.overrides.max_items is not None or plan_request.overrides.max_string is not None),
-        **{name: choices[name] for name in _TAKEN_AS_THEY_ARE},
+        limited_by_call=overrides.max_items is not None or overrides.max_string is not None,
+        **(as_they_are | compiled),
     )
-
-
-_TAKEN_AS_THEY_ARE = (
-    "profile", "redact", "max_tokens", "max_items", "max_string", "encoding", "lossless", "dialect", "channels",
-    "typed", "debug", "enabled",
-)  # fmt: skip
 
 
 def _overflow(asked: Overflow, surface: Surface) -> Overflow:
