@@ -95,9 +95,9 @@ class FieldPlan:
         `compact_json` is the value's, where it is known.
         """
         if self.state.exclude and may_hold_data(compact_json, self.state):
-            notes = [] if notes is None else notes
-            value = StringFilter(self.filters, withhold=self.withhold, notes=notes).run(value, self.state)
-        kept = self.filters.run(value, self.state)
+            kept = StringFilter(self.filters, self.withhold, [] if notes is None else notes).run(value, self.state)
+        else:
+            kept = self.filters.run(value, self.state)
         return value if kept is GONE else kept
 
     def at_any_depth(self) -> FieldPlan:
@@ -145,9 +145,8 @@ class FieldPlan:
         if (meant := self.as_meant(value)) is not self:
             return meant.left_out(value, reason)
         place = OmissionNode()
-        strings = StringFilter(self.filters, withhold=self.withhold, root=place)
-        opened = strings.run(value, self.state) if self.state.exclude else value
-        self.filters.run(opened, self.state, place)
+        strings = StringFilter(self.filters, self.withhold) if self.state.exclude else self.filters
+        strings.run(value, self.state, place)
         return place.omissions(reason)
 
     def schema(self, json_schema: dict[str, Any]) -> dict[str, Any]:
@@ -175,7 +174,8 @@ def compile_fields(
     """
     state = read_rules(include, exclude, rename)
     if withhold or private:
-        state = Private(exclude=frozenset(rest for path in state.exclude for rest in through_lists(path)))
+        paths = frozenset(rest for path in state.exclude for rest in through_lists(path))
+        state = Private(exclude=paths, document=paths if withhold else frozenset())
     return _compiled(include, exclude, rename or {}, state, opener or open_plainly, withhold=withhold)
 
 

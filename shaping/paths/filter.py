@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from shaping.paths.grammar import Deep, Each, Name, Path
 from shaping.paths.rules import State, Verdict, assign_names
 from shaping.response import Omission, Reason
+
+if TYPE_CHECKING:
+    from shaping.paths.strings import StringFilter
 
 Opener: TypeAlias = Callable[[Any], Any]
 
@@ -118,14 +121,19 @@ class Filters:
             return self.nodes.get(state) or PlaceFilter(self, state)
         return self.nodes.setdefault(state, PlaceFilter(self, state))
 
-    def run(self, value: Any, state: State, left_out: OmissionNode | None = None) -> Any:
+    def run(
+        self, value: Any, state: State, left_out: OmissionNode | None = None, texts: StringFilter | None = None
+    ) -> Any:
         """Filter a value and count what is left out; GONE stands for a scalar where only members are wanted."""
         if left_out is None:
+            known = len(texts.notes) if texts else 0
             try:
-                return _Walk(self).start(value, self.node(state), None)
+                return _Walk(self, texts).start(value, self.node(state), OmissionNode() if texts else None)
             except RecursionError:  # it is nested deeper than Python calls may be
                 left_out = OmissionNode()
-        return _Walk(self).run(value, self.node(state), left_out)
+                if texts:
+                    del texts.notes[known:]
+        return _Walk(self, texts, todo=[]).run(value, self.node(state), left_out)
 
 
 class PlaceFilter:
@@ -164,10 +172,11 @@ class PlaceFilter:
 
 @dataclass(slots=True)
 class _Walk:
-    """One walk over one value: by recursion, or where it counts at places with a list of what is still to do."""
+    """One walk over one value: by recursion, or with a list of what is still to do."""
 
     filters: Filters
-    todo: list[tuple[Any, Any, Any, Row | PlaceFilter | None, OmissionNode]] = field(default_factory=list)
+    texts: StringFilter | None = None
+    todo: list[tuple[Any, Any, Any, Row | PlaceFilter | None, OmissionNode]] | None = None
     entered: dict[int, Any] = field(default_factory=dict)  # containers that were not left yet
 
     def run(self, value: Any, node: PlaceFilter, place: OmissionNode) -> Any:
@@ -182,10 +191,7 @@ class _Walk:
                 raise ValueError(f"{Path(where.steps)} contains itself")
             self.entered[id(raw)] = raw
             self.todo.append((raw, None, None, None, where))
-            if isinstance(rule, Row):
-                self._members(inside, target, rule, where)
-            else:
-                self._elements(inside, target, rule, where)
+            self._fill(inside, target, rule, where)
         return kept
 
     def start(self, value: Any, node: PlaceFilter, place: OmissionNode | None) -> Any:
@@ -200,25 +206,36 @@ class _Walk:
             return self._filled(value, inside, [], node, place)
         if type(inside) is str and node.partial:
             return self.filters.select_in_text(inside, node.state, place)
+        if type(inside) is str and self.texts is not None and place is not None:
+            return self.texts.text(inside, node.state, place)
         return GONE if node.partial else inside
 
     def _filled(self, value: Any, inside: Any, target: Any, rule: Row | PlaceFilter, place: OmissionNode | None) -> Any:
         """Return the target with what is kept of a container, now or later."""
-        if place is not None:
-            self.todo.append((value, inside, target, rule, place))
-        elif isinstance(rule, Row):
-            self._members(inside, target, rule, None)
+        if self.todo is None or place is None:
+            self._fill(inside, target, rule, place)
         else:
-            self._elements(inside, target, rule, None)
+            self.todo.append((value, inside, target, rule, place))
         return target
+
+    def _fill(self, inside: Any, target: Any, rule: Row | PlaceFilter, place: OmissionNode | None) -> None:
+        if isinstance(rule, Row):
+            self._members(inside, target, rule, place)
+        else:
+            self._elements(inside, target, rule, place)
 
     def _members(self, inside: dict[Any, Any], target: Any, row: Row, place: OmissionNode | None) -> None:
         if place is not None and row.dropped:
             for key in inside:  # in the order of the data
                 place.at(str(key)).left_out += key in row.dropped
+        texts = self.texts
         for key, name, below in row.members:
             item = inside[key]
-            if below is None or (type(item) in SCALARS and not below.partial):
+            if below is None or (
+                type(item) in SCALARS
+                and not below.partial
+                and (texts is None or type(item) is not str or not texts.is_worth_a_look(item))
+            ):
                 target[name] = item
                 continue
             where = None if place is None else place.at(str(key))
@@ -229,8 +246,12 @@ class _Walk:
 
     def _elements(self, inside: list[Any], target: Any, node: PlaceFilter, place: OmissionNode | None) -> None:
         where = None if place is None else place.at(None)
+        if self.texts is not None and where is not None and not node.partial:
+            inside = self.texts.elements(inside, node.state, where)
         for item in inside:
-            if (kept := self.start(item, node, where)) is not GONE:
+            if type(item) in SCALARS and not node.partial:
+                target.append(item)
+            elif (kept := self.start(item, node, where)) is not GONE:
                 target.append(kept)
             elif where is not None:
                 where.left_out += 1

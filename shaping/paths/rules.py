@@ -7,7 +7,7 @@ thing itself and all below it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -115,17 +115,24 @@ class Restoring(State):
 class Private(State):
     """Rules for what must not leave: in any spelling, and for `user.email` as one name, as in flat tables."""
 
+    document: frozenset[Rest] = frozenset()  # rules that hold in each text as if it were all of the data
+
+    @property
+    def whole(self) -> bool:
+        """Nothing below this place can be touched."""
+        return not (self.exclude or self.document)
+
     def member(self, key: str) -> Verdict | None:
         """Decide about a member by its key, and by each of the names that a key like `user.email` is made of."""
         exclude = below_names(self.exclude, key)
         if () in exclude or private_names(_ending(self.exclude)).is_in_key(key):
             return None
-        return Verdict(key, self if exclude is self.exclude else Private(exclude=exclude))
+        return Verdict(key, self if exclude is self.exclude else replace(self, exclude=exclude))
 
     def judge(self, key: str, fits: Fits) -> Verdict | None:
         """Decide about a member that fits some names and patterns."""
         exclude = frozenset(after(self.exclude, fits))
-        return None if () in exclude else Verdict(key, Private(exclude=exclude))
+        return None if () in exclude else Verdict(key, replace(self, exclude=exclude))
 
 
 @lru_cache(maxsize=1024)

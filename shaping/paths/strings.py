@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
-import operator
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shaping.parsers.json import parse_python
 from shaping.paths.filter import GONE, Filters, OmissionNode
@@ -20,15 +19,12 @@ from shaping.paths.rules import Private, State
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    Keys: TypeAlias = tuple[str | None, ...]  # the way to a place: a member's key, or None for the elements of a list
 
 WITHHELD = "[withheld: this text may hold the private field {!r} and cannot be read as data]"
 # Stands for a text inside data; the text around it is looked through again, so that it names no field.
 WITHHELD_INSIDE = "[withheld: may hold a private field]"
 PRIVATE_MARK = "[private]"  # stands for a private text whose name stands elsewhere
 _TAKEN_OUT = (None, "", PRIVATE_MARK)
-# Deeper than any data is taken in, and far from Python's own limit: what contains itself ends here.
-_DEEPEST = 200
 # Places of one text at which data is looked for: each attempt may read the rest of the text.
 _MOST_STARTS = 16
 _LARGEST_QUOTED = 2_000_000  # characters; the parser of Python literals is slow
@@ -59,99 +55,65 @@ def may_hold_data(compact_json: bytes | None, state: State) -> bool:
 
 @dataclass(slots=True)
 class StringFilter:
-    """One pass over a value that applies rules inside its strings, and leaves all else as it is."""
+    """Applies rules inside the strings of a value."""
 
     filters: Filters
     withhold: bool = False  # whether a text that cannot be read and names an excluded field is replaced
     notes: list[Unreadable] = field(default_factory=list)
-    root: OmissionNode = field(default_factory=OmissionNode)  # what is left out of texts is counted in it
-    decided: dict[State, dict[Any, State | None]] = field(default_factory=dict)  # the rules inside a member, by its key
-    document: frozenset[Rest] = frozenset()  # rules that hold in each text as if it were all of the data
 
-    def run(self, value: Any, state: State, keys: Keys = ()) -> Any:
-        """Return the value with its strings filtered: the same object where nothing changed."""
-        kind = type(value)
-        if not keys and isinstance(state, Private):
-            self.document = state.exclude if self.withhold else frozenset()
-            value = self._without_labelled(value, state, keys)
-        if (state.whole and not self.document) or len(keys) > _DEEPEST:
-            return value
-        if kind is str:
-            # What stands in a text has come from somewhere: its root may be the one that a private path begins at.
-            inside = _with_document(state.exclude, self.document) if self.document else state
-            return self._text(value, inside, keys, top=not keys)
-        if kind is dict:
-            return self._members(value, state, keys)
-        if kind is list:
-            return self._elements(value, state, keys)
-        return value
+    def run(self, value: Any, state: State, place: OmissionNode | None = None) -> Any:
+        """Filter a value and its strings, and count at a place what is left out."""
+        if type(value) is str and not state.partial:
+            return self.text(value, state, place or OmissionNode(), top=True)
+        return self.filters.run(self._without_labelled(value, state, place or OmissionNode()), state, place, self)
 
     def select(self, text: str, state: State, place: OmissionNode | None = None) -> Any:
         """Return a string that stands where only members are wanted, with those members; GONE where it is no data."""
         if ("{" not in text and "[" not in text) or next(_data_in(text), None) is None:
             return GONE
-        return StringFilter(self.filters, root=place or OmissionNode()).run(text, state)
+        return self.text(text, state, place or OmissionNode(), top=True)
 
-    def _members(self, value: dict[Any, Any], state: State, keys: Keys) -> dict[Any, Any]:
-        out: dict[Any, Any] | None = None
-        decided: dict[Any, State | None] | None = None
-        for key, item in value.items():
-            kind = type(item)
-            if kind not in _NESTS and (kind is not str or not self._is_worth_a_look(item)):
-                continue
-            if decided is None:
-                decided = self.decided.setdefault(state, {})
-            if key not in decided:
-                decided[key] = _inside(state, str(key), whole=bool(self.document))
-            inside = decided[key]
-            if inside is None:
-                continue
-            new = self.run(item, inside, (*keys, str(key)))
-            if new is not item:
-                out = dict(value) if out is None else out
-                out[key] = new
-        return value if out is None else out
+    def elements(self, items: list[Any], state: State, place: OmissionNode) -> list[Any]:
+        """Return the elements of a list with its strings filtered."""
+        texts = len(self.notes)
+        out = [
+            self.text(item, state, place) if type(item) is str and self.is_worth_a_look(item) else item
+            for item in items
+        ]
+        if not self.withhold or len(self.notes) == texts:
+            return out
+        # The texts of a list are one text, as its lines are: what belongs to a name may stand anywhere in it.
+        return [
+            self._held(new, place) if new is old and (type(old) not in _NESTS or is_flat(old)) else new
+            for new, old in zip(out, items, strict=True)
+        ]
 
-    def _elements(self, value: list[Any], state: State, keys: Keys) -> list[Any]:
-        out, place = list(value), (*keys, None)
-        is_withheld = False
-        for index, item in enumerate(value):
-            if type(item) in _NESTS:
-                out[index] = self.run(item, state, place)
-            elif type(item) is str and self._is_worth_a_look(item):
-                texts = len(self.notes)
-                out[index] = self.run(item, state, place)
-                is_withheld = is_withheld or (self.withhold and len(self.notes) > texts)
-        if is_withheld:
-            # The texts of a list are one text, as its lines are: what belongs to a name may stand anywhere in it.
-            out = [
-                self._held(new, place) if new is old and (type(old) not in _NESTS or is_flat(old)) else new
-                for new, old in zip(out, value, strict=True)
-            ]
-        return out if any(map(operator.is_not, out, value)) else value
-
-    def _is_worth_a_look(self, text: str) -> bool:
+    def is_worth_a_look(self, text: str) -> bool:
         """Return whether a string inside data may hold data, or a field that must not leave."""
         if self.withhold:
             return len(text) >= SHORTEST_BASE64 or not text.isalpha()
         return "{" in text and ('"' in text or "'" in text)  # a URL template has no quotes, and no members
 
-    def _text(self, text: str, state: State, keys: Keys, *, top: bool) -> str:
+    def text(self, text: str, state: State, place: OmissionNode, *, top: bool = False) -> str:
+        """Return a string with its data filtered, or what stands for one that is withheld."""
+        if isinstance(state, Private) and state.document:
+            # What stands in a text has come from somewhere: its root may be the one that a private path begins at.
+            state = _with_document(state)
         names, is_private = private_names(state.exclude), isinstance(state, Private)
         if not (state.partial or names.first_in(text)):
             return text
         documents = list(_data_in(text))
-        if is_private and documents and _has_prose(text, documents):
+        if isinstance(state, Private) and documents and _has_prose(text, documents):
             # A label may stand for all of a path but its last name.
-            state = _bylast_name(state.exclude)
+            state = _by_last_name(state)
         # A header may be one document, and each row another.
-        values = self._without_labelled([found.value for found in documents], state, keys)
+        values = self._without_labelled([found.value for found in documents], state, place)
         out: list[str] = []
         prose: list[str] = []
         end = 0
         for found, value in zip(documents, values, strict=True):
             prose.append(text[end : found.start])
-            out += [prose[-1], self._filtered(found, value, state, keys, text)]
+            out += [prose[-1], self._filtered(found, value, state, place, text)]
             end = found.end
         prose.append(text[end:])
         new = "".join([*out, prose[-1]])
@@ -165,18 +127,15 @@ class StringFilter:
             hit = next(filter(None, (_unread_field(piece, names, top=top) for piece in prose)), None)
         if hit is None:
             return text if new == text else new
-        self.notes.append(Unreadable(str(Path(self._place(keys).steps)), hit, self.withhold))
+        self.notes.append(Unreadable(str(Path(place.steps)), hit, self.withhold))
         if not self.withhold:
             return text if new == text else new
         # One mark of an answer tells what happened; a longer one in every row could be dearer than what it stands for.
         return WITHHELD.format(hit) if top else PRIVATE_MARK if len(self.notes) > 1 else WITHHELD_INSIDE
 
-    def _filtered(self, found: Found, value: Any, state: State, keys: Keys, text: str) -> str:
-        if type(value) is str:
-            inside: Any = self._text(value, state, keys, top=False)
-        else:
-            opened = self.run(value, state, keys)
-            inside = self.filters.run(opened, state, self._place(keys))
+    def _filtered(self, found: Found, value: Any, state: State, place: OmissionNode, text: str) -> str:
+        is_text = type(value) is str
+        inside = self.text(value, state, place) if is_text else self.filters.run(value, state, place, self)
         source = text[found.start : found.end]
         # A key that stands twice in an object is read once: what is private is gone only if the text is written anew.
         if inside is GONE or (
@@ -185,32 +144,29 @@ class StringFilter:
             return source
         return json.dumps(inside, ensure_ascii=False, separators=(",", ":"))
 
-    def _without_labelled(self, value: Any, state: State, keys: Keys) -> Any:
+    def _without_labelled(self, value: Any, state: State, place: OmissionNode) -> Any:
         """Replace private values that a name elsewhere labels: a header, or a name beside them."""
         if not isinstance(state, Private) or type(value) not in _NESTS:
             return value
 
-        def replace(cell: Any, place: tuple[str | int, ...]) -> Any:
+        def held(cell: Any, steps: tuple[str | int, ...]) -> Any:
             if type(cell) is str and self.withhold and names.first_in(cell) and not names.is_bare(cell):
                 return cell  # is withheld as a text, and the list that it stands in with it
-            held = self._held(cell, (*keys, *(step if type(step) is str else None for step in place)))
+            here = place
+            for step in steps:
+                here = here.at(step if type(step) is str else None)
+            new = self._held(cell, here)
             # A cell keeps its place in a row; a member that became null would be called one that has no value.
-            return GONE if held is None and cell is not None and type(place[-1]) is str else held
+            return GONE if new is None and cell is not None and type(steps[-1]) is str else new
 
         names = private_names(state.exclude)
-        return LabelledValues(names.is_label, names.is_in_key, replace).run(value)
+        return LabelledValues(names.is_label, names.is_in_key, held).run(value)
 
-    def _held(self, cell: Any, keys: Keys) -> Any:
+    def _held(self, cell: Any, place: OmissionNode) -> Any:
         if cell in _TAKEN_OUT:
             return cell
-        self._place(keys).left_out += 1
+        place.left_out += 1
         return PRIVATE_MARK if type(cell) is str else None
-
-    def _place(self, keys: Keys) -> OmissionNode:
-        place = self.root
-        for key in keys:
-            place = place.at(key)
-        return place
 
 
 class Found(NamedTuple):
@@ -284,14 +240,9 @@ def _line_end(text: str, start: int) -> int:
     return len(text) if end < 0 else end
 
 
-def _inside(state: State, key: str, *, whole: bool) -> State | None:
-    verdict = state.member(key)
-    return None if verdict is None or (verdict.state.whole and not whole) else verdict.state
-
-
 @lru_cache(maxsize=1024)
-def _with_document(rests: frozenset[Rest], document: frozenset[Rest]) -> Private:
-    return Private(exclude=rests if rests is document else rests | document)
+def _with_document(state: Private) -> Private:
+    return replace(state, exclude=state.exclude | state.document)
 
 
 def _has_prose(text: str, documents: list[Found]) -> bool:
@@ -301,10 +252,11 @@ def _has_prose(text: str, documents: list[Found]) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _bylast_name(rests: frozenset[Rest]) -> Private:
+def _by_last_name(state: Private) -> Private:
     """Return the rules that hold wherever the last name of a path stands, whatever stands around it."""
+    rests = state.exclude
     lasts = (next((rest[at:] for at in range(len(rest) - 1, -1, -1) if names_one(rest[at])), ()) for rest in rests)
-    return Private(exclude=frozenset((Deep(), *(last or (Glob("*"),))) for last in lasts))
+    return replace(state, exclude=frozenset((Deep(), *(last or (Glob("*"),))) for last in lasts))
 
 
 @lru_cache(maxsize=1024)
