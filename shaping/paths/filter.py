@@ -176,22 +176,22 @@ class _Walk:
 
     filters: Filters
     texts: StringFilter | None = None
-    todo: list[tuple[Any, Any, Any, Row | PlaceFilter | None, OmissionNode]] | None = None
+    todo: list[tuple[Callable[..., None] | None, Any, Any, Any, Any, OmissionNode]] | None = None
     entered: dict[int, Any] = field(default_factory=dict)  # containers that were not left yet
 
     def run(self, value: Any, node: PlaceFilter, place: OmissionNode) -> Any:
         """Filter a value of any depth, and refuse one that contains itself."""
         kept = self.start(value, node, place)
         while self.todo:
-            raw, inside, target, rule, where = self.todo.pop()
-            if rule is None:
+            fill, raw, inside, target, rule, where = self.todo.pop()
+            if fill is None:
                 del self.entered[id(raw)]
                 continue
             if id(raw) in self.entered:
                 raise ValueError(f"{Path(where.steps)} contains itself")
             self.entered[id(raw)] = raw
-            self.todo.append((raw, None, None, None, where))
-            self._fill(inside, target, rule, where)
+            self.todo.append((None, raw, None, None, None, where))
+            fill(inside, target, rule, where)
         return kept
 
     def start(self, value: Any, node: PlaceFilter, place: OmissionNode | None) -> Any:
@@ -199,30 +199,24 @@ class _Walk:
         if node.whole:
             return value
         inside = value if type(value) in PLAIN else open_exactly(value, self.filters.opener)
+        rule: Any = node
+        target: Any = []
+        fill: Any = self._elements
         if type(inside) is dict:
-            row = node.row(inside)
-            return inside if row.whole else self._filled(value, inside, {}, row, place)
-        if type(inside) is list:
-            return self._filled(value, inside, [], node, place)
-        if type(inside) is str and node.partial:
+            target, fill, rule = {}, self._members, node.row(inside)
+            if rule.whole:
+                return inside
+        elif type(inside) is str and node.partial:
             return self.filters.select_in_text(inside, node.state, place)
-        if type(inside) is str and self.texts is not None and place is not None:
+        elif type(inside) is str and self.texts is not None and place is not None:
             return self.texts.text(inside, node.state, place)
-        return GONE if node.partial else inside
-
-    def _filled(self, value: Any, inside: Any, target: Any, rule: Row | PlaceFilter, place: OmissionNode | None) -> Any:
-        """Return the target with what is kept of a container, now or later."""
+        elif type(inside) is not list:
+            return GONE if node.partial else inside
         if self.todo is None or place is None:
-            self._fill(inside, target, rule, place)
+            fill(inside, target, rule, place)
         else:
-            self.todo.append((value, inside, target, rule, place))
+            self.todo.append((fill, value, inside, target, rule, place))
         return target
-
-    def _fill(self, inside: Any, target: Any, rule: Row | PlaceFilter, place: OmissionNode | None) -> None:
-        if isinstance(rule, Row):
-            self._members(inside, target, rule, place)
-        else:
-            self._elements(inside, target, rule, place)
 
     def _members(self, inside: dict[Any, Any], target: Any, row: Row, place: OmissionNode | None) -> None:
         if place is not None and row.dropped:
