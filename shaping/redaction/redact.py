@@ -76,7 +76,7 @@ def redact(
     rules = rules_for(value, compact_json) if values else NO_RULES
     if not (names or paths or rules.rules):
         return value, []
-    walk = _Walk(paths, rules=rules, names=names)
+    walk = _RedactionWalk(paths, rules=rules, names=names)
     return walk.run(value), _grouped(walk.hits)
 
 
@@ -85,7 +85,7 @@ def redact_json(written: bytes, *, values: bool = True, names: bool = False, pat
     rules = _rules_for_json(written) if values else NO_RULES
     if not (names or paths or rules.rules):
         return written
-    walk = _Walk(paths, rules=rules, names=names)
+    walk = _RedactionWalk(paths, rules=rules, names=names)
     return orjson.dumps(walk.run(orjson.loads(written)))
 
 
@@ -138,7 +138,7 @@ def _texts(written: bytes) -> Iterator[str]:
         yield written[start : start + _PART + _OVERLAP].decode("utf-8", "replace")
 
 
-class _Walk:
+class _RedactionWalk:
     """The state of one call: which rules are on, and what they have hit so far."""
 
     def __init__(self, paths: Iterable[str] = (), *, rules: Ruleset, names: bool) -> None:
@@ -291,7 +291,7 @@ class _Walk:
             data = orjson.loads(text)
         except orjson.JSONDecodeError:
             return text
-        inner = _Walk(rules=NO_RULES, names=self._names)
+        inner = _RedactionWalk(rules=NO_RULES, names=self._names)
         inner.labels = self.labels
         masked = inner.value(inner.without_labelled(data), trail, state=state)
         self.hits += inner.hits
@@ -335,7 +335,7 @@ class SplitKeyRedactor:
 
     def clean(self, value: Value) -> Value:
         """Return a value without what belongs to a key that began before it; itself for most values."""
-        walk = _Walk(rules=NO_RULES, names=False)
+        walk = _RedactionWalk(rules=NO_RULES, names=False)
         self._are_open = walk.find_keys(value, self._are_open)
         cleaned: Value = walk.value(value) if walk.parts_of_keys else value
         return cleaned
