@@ -68,6 +68,7 @@ _LONGEST_LOG = 150_000  # characters; a longer one is cut anyway, and as text, s
 _LARGEST = 4_000_000  # characters; a larger file of rows is text to page through
 _LONG = 60_000  # characters by which an outline is known
 _HEAD = 16_000  # characters of a long text by which it is judged, half of them at its end
+_BODY = 0.3  # of a text is JSON that it ends with, from which it is what the text is about
 _LEAST, _MOST = 600, 0.8  # characters of data, and its part of the text: in a page of prose, JSON is an example
 
 
@@ -200,13 +201,14 @@ def is_cheaper(parsed: Parsed, written: str, *, as_lines: bool = True) -> bool:
 
 def parse_within(text: str) -> Parsed | None:
     """Return the data that a text is mostly made of, with the sentences or the fence around it."""
-    least = max(_LEAST, _MOST * len(text))
-    if len(text) < least:
+    if len(text) < _LEAST:
         return None
+    least = max(_LEAST, _MOST * len(text))
     fences = [(found.start(1), found.end(1) - 1) for found in _FENCE.finditer(text)]
-    first = _FIRST_LINE.search(text) if not fences else None
-    if first and (parsed := _parse_span(text, (first.end(), len(text)), least, EXACT)):
-        return parsed
+    starts = [found.end() for found in _FIRST_LINE.finditer(text)] if not fences else []
+    for start in dict.fromkeys([*starts[:1], *starts[-1:]]):  # a body can follow its headers and a log
+        if parsed := _parse_span(text, (start, len(text)), max(_LEAST, _BODY * len(text)), EXACT):
+            return parsed
     intro = _INTRODUCTION.match(text)
     if intro and (parsed := _parse_span(text, (intro.end(), len(text)), least, FORMATS)):
         return parsed

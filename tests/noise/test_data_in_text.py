@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from shaping import Shaper
 from shaping.noise import reduce
 from shaping.response import Omission
 
@@ -50,3 +51,14 @@ def test_rows_of_one_value_a_line_are_a_table_and_the_words_below_them_stay() ->
     assert text.startswith("[19], all with Company=NULL:\nCustomerId,Country\n1,Land 1\n")
     assert text.endswith("\n\nResult: showing first 19 rows (output truncated)")
     assert not omissions
+
+
+def test_a_body_that_follows_its_headers_is_data() -> None:
+    headers = "".join(f"< x-header-{n}: value number {n} of the answer\n" for n in range(30))
+    body = json.dumps([{"id": n, "name": f"order {n}", "state": "open"} for n in range(40)], indent=1)
+    text = f"Calling it.\n{headers}{{ [2 bytes data]\n{body}"
+    shaped = Shaper({}).shape_result({"content": [{"type": "text", "text": text}]}, tool="request")
+    written = shaped["content"][0]["text"]
+    assert written.startswith("Calling it.\n")
+    assert "\n34,order 34" in written
+    assert '"id"' not in written
