@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
+from operator import attrgetter
 from secrets import token_hex
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self, TypeAlias
 
@@ -222,20 +223,15 @@ class Listener(anyio.AsyncContextManagerMixin):
             task_status.started()
             try:
                 async for message in messages:
-                    self._receive(message)
+                    try:
+                        self.handle(read_event(message))
+                    except ValidationError:
+                        log.warning("a message that is no event was dropped")
             except OSError as lost:
                 log.warning("the connection for calls was lost: %s", type(lost).__name__)
             finally:
                 self.connected = False
                 self.disconnected()
-
-    def _receive(self, message: bytes) -> None:
-        try:
-            event = read_event(message)
-        except ValidationError:
-            log.warning("a message that is no event was dropped")
-        else:
-            self.handle(event)
 
     def handle(self, event: Event) -> None:
         """Act on one event."""
@@ -257,11 +253,6 @@ class Listener(anyio.AsyncContextManagerMixin):
 ALL_MEMBERS = frozenset({*ORDER, "warnings", "error"})
 
 
-def identity_in_request(request: Requested) -> Identity | None:
-    """Return the identity that a request names: right where only trusted processes can publish."""
-    return request.caller
-
-
 class CallHandler(Listener):
     """Serves the operations of a registry on a channel of a transport, as an `async with` block.
 
@@ -275,7 +266,7 @@ class CallHandler(Listener):
         transport: Transport,
         *,
         channel: str = "calls",
-        identify: Callable[[Requested], Identity | None] = identity_in_request,
+        identify: Callable[[Requested], Identity | None] = attrgetter("caller"),
         shape: bool = False,
     ) -> None:
         super().__init__(transport, channel)

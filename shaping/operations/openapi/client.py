@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 import anyio
-import orjson
 from anyio.lowlevel import current_token
 
 from shaping.envelope import Envelope, http_envelope
 from shaping.errors import ToolError, from_status, make_error
 from shaping.errors.detail import message_in
-from shaping.operations.openapi.requests import OperationInputs, in_header, in_path, in_query, is_json
+from shaping.operations.openapi.requests import OperationInputs, is_json
 from shaping.parsers.json import read_json, read_json_or_text
 from shaping.response import import_extra
 
@@ -204,26 +203,11 @@ class HttpCall:
 
     def request(self, given: Mapping[str, Any], context: Context) -> tuple[str, dict[str, Any]]:
         """Return the address and the rest of a request."""
-        path, query, headers, cookies = self.path, list[str](), {"Accept": self.accept}, list[str]()
-        for parameter in self.inputs.parameters:
-            if parameter.member not in given:
-                continue
-            name, explode, value = parameter.name, parameter.explode, given[parameter.member]
-            value = orjson.dumps(value).decode() if parameter.as_json else value
-            if parameter.place == "path":
-                path = path.replace(f"{{{name}}}", in_path(name, value, explode=explode))
-            elif parameter.place == "header":
-                headers[name] = in_header(name, value, explode=explode)
-            elif parameter.place in {"query", "cookie"}:
-                pieces = query if parameter.place == "query" else cookies
-                pieces += in_query(name, value, parameter.style, explode=explode)
-        request = self.inputs.body_arguments(given)
-        headers |= request.pop("headers", {})
-        if cookies:
-            headers["Cookie"] = "; ".join(cookies)
+        path, query, request = self.inputs.request(self.path, given)
+        request["headers"] = {"Accept": self.accept, **request["headers"]}
         if context.request_id is not None:
-            headers["X-Request-ID"] = context.request_id
-        return self.client.url(path, query), {**request, "headers": headers}
+            request["headers"]["X-Request-ID"] = context.request_id
+        return self.client.url(path, query), request
 
 
 def read_http_response(response: httpx.Response, method: str = "GET") -> Envelope[Any]:

@@ -91,15 +91,30 @@ class OperationInputs:
     body: Body
     schema: dict[str, Any]
 
-    def body_arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of an httpx request that send the body."""
-        members = {}
+    def request(self, path: str, given: Mapping[str, Any]) -> tuple[str, list[str], dict[str, Any]]:
+        """Return the path and the pieces of the query with an input in them, and what else sends it by httpx."""
+        query, cookies, headers, members = list[str](), list[str](), dict[str, str](), dict[str, Any]()
         for parameter in self.parameters:
-            if parameter.place == "request":
-                return self.body.encode(given[parameter.member]) if parameter.member in given else {}
-            if parameter.place == "body" and parameter.member in given:
-                members[parameter.name] = given[parameter.member]
-        return self.body.encode(members) if members or self.body.required else {}
+            if parameter.member not in given:
+                continue
+            name, explode, value = parameter.name, parameter.explode, given[parameter.member]
+            value = orjson.dumps(value).decode() if parameter.as_json else value
+            if parameter.place == "path":
+                path = path.replace(f"{{{name}}}", in_path(name, value, explode=explode))
+            elif parameter.place == "header":
+                headers[name] = in_header(name, value, explode=explode)
+            elif parameter.place in {"query", "cookie"}:
+                pieces = query if parameter.place == "query" else cookies
+                pieces += in_query(name, value, parameter.style, explode=explode)
+            else:
+                members[name] = value
+        if cookies:
+            headers["Cookie"] = "; ".join(cookies)
+        is_whole = any(parameter.place == "request" for parameter in self.parameters)
+        if not (members or (self.body.required and not is_whole)):
+            return path, query, {"headers": headers}
+        sent = self.body.encode(members["body"] if is_whole else members)
+        return path, query, {**sent, "headers": headers | sent.get("headers", {})}
 
 
 def read_inputs(
