@@ -11,10 +11,9 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shaping import envelope as envelopes
-from shaping.errors import ErrorDetail, ToolError, nearest, registry
+from shaping.errors import ErrorDetail, ToolError, registry
 from shaping.errors.codes import EXIT_CODES, ExitTable, exit_number
 from shaping.errors.texts import plain_without_secrets
-from shaping.paths.spelling import did_you_mean
 from shaping.redaction import without_secrets
 from shaping.response import Dialect, Listed, Omission, Warned
 
@@ -170,10 +169,7 @@ class Envelope(BaseModel, Generic[T]):
 
     def render(self, dialect: Dialect = "lean", *, include: Collection[str] = (), debug: bool = False) -> Any:
         """Write the envelope in a dialect, with the optional members in `include`, or under debug with all of them."""
-        form = envelopes.dialects.FORMS.get(dialect)
-        if form is None:
-            raise unknown_dialect(dialect)
-        return form.render(self, include, debug)
+        return envelopes.dialects.form_of(dialect).render(self, include, debug)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -181,14 +177,6 @@ class Envelope(BaseModel, Generic[T]):
         if contradiction:
             raise ValueError(contradiction)
         return self
-
-
-def unknown_dialect(name: object) -> EnvelopeError:
-    """Make the error for a dialect that does not exist."""
-    known = sorted(get_args(Dialect))
-    return EnvelopeError(
-        f"dialect is {name!r}; expected one of {', '.join(known)}.{did_you_mean(nearest(str(name), known))}"
-    )
 
 
 def contradicts(error: ErrorDetail | None, meta: Meta) -> str | None:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple, get_args
 
 from shaping.envelope.dialects import flat, invariant, lean, members, sourced
-from shaping.envelope.model import Envelope, EnvelopeError, is_envelope, unknown_dialect
+from shaping.envelope.model import Envelope, EnvelopeError, is_envelope
+from shaping.paths.spelling import did_you_mean, nearest
 from shaping.response import Dialect
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
@@ -29,6 +30,14 @@ FORMS: Mapping[str, WireForm] = {
 }
 
 
+def form_of(dialect: str) -> WireForm:
+    """Return a wire form by its name."""
+    if dialect not in FORMS:
+        near = did_you_mean(nearest(str(dialect), DIALECTS))
+        raise EnvelopeError(f"dialect is {dialect!r}; expected one of {', '.join(sorted(DIALECTS))}.{near}")
+    return FORMS[dialect]
+
+
 def recognise(wire: Any) -> Dialect:
     """Return the dialect that a wire form is written in; what carries no envelope is `none`."""
     if not isinstance(wire, Mapping):
@@ -48,12 +57,11 @@ def parse(wire: Any, dialect: Dialect | None = None) -> Envelope[Any]:
     if isinstance(wire, Envelope):
         return wire
     dialect = dialect or recognise(wire)
-    if dialect not in FORMS:
-        raise unknown_dialect(dialect)
+    form = form_of(dialect)
     if dialect in _OBJECTS and not isinstance(wire, Mapping):
         raise EnvelopeError(f"an envelope in the dialect {dialect!r} is an object, not {type(wire).__name__}")
-    FORMS[dialect].check(wire)
-    return members.build(FORMS[dialect].read(wire))
+    form.check(wire)
+    return members.build(form.read(wire))
 
 
 def read_wire(value: Any, *, paths: Iterable[str] = ()) -> Envelope[Any] | None:
