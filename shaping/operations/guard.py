@@ -12,6 +12,7 @@ import re
 import unicodedata
 import warnings
 from pathlib import Path
+from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -142,14 +143,17 @@ def _judge(node: ast.AST) -> str | None:
     match node:
         case ast.Name(id=name):
             return name if name in NAMES | CARRIED or _is_inner(name) else None
+        # A format string reads attributes, so one that is not written out could read any, be it called now or later.
+        case ast.Attribute(attr="format", value=receiver):
+            if not isinstance(receiver, ast.Constant):
+                return "format of a computed string"
+            read = _attributes_read(str(receiver.value))
+            return next((found for name in read if (found := _judge_attribute(name))), None)
         case ast.Attribute(attr=name):
             return _judge_attribute(name)
         # The standard input of a server is its protocol.
         case ast.Call(func=ast.Name(id="input")):
             return "input"
-        # A format string reads attributes, so one that is not written out could read any.
-        case ast.Call(func=ast.Attribute(attr="format", value=receiver)) if not isinstance(receiver, ast.Constant):
-            return "format of a computed string"
         case ast.Call(keywords=keywords) if any(keyword.arg == "allow_pickle" for keyword in keywords):
             return "allow_pickle"
         case ast.Import(names=names):
@@ -162,6 +166,13 @@ def _judge(node: ast.AST) -> str | None:
         case ast.Constant(value=str(text)):
             return next((f"text with {name}" for name in DUNDER.findall(text) if _is_inner(name)), None)
     return None
+
+
+def _attributes_read(template: str) -> Iterator[str]:
+    """Yield the attributes that a format string reads, also within its format specifications."""
+    for _, field, specification, _ in Formatter().parse(template):
+        yield from re.findall(r"\.(\w+)", field or "")
+        yield from _attributes_read(specification or "")
 
 
 def _is_inner(name: str) -> bool:
