@@ -20,6 +20,7 @@ from shaping.paths.rules import read_rule
 from shaping.paths.selection import after_key, misses
 from shaping.paths.strings import PRIVATE_MARK
 from shaping.redaction import SplitKeyRedactor, log_fault, redact, without_secrets
+from shaping.redaction.engine import has_one
 from shaping.response import NOTHING, CallContext, Json, Omission, StepNotes, Warned, counted
 from shaping.values import open_carefully, plain_json, to_plain
 from shaping.values.opening import OneShotError
@@ -38,6 +39,8 @@ _GONE = object()
 _NESTED = frozenset({dict, list})
 _MAY_GO = _NESTED | {type(None)}
 _MANY = 32  # members or elements from which it is faster to look at all of their types first
+_HAS_EMPTIES: Final = has_one(["null", r"\[\]", r"\{\}"])
+_BEGINNING = 4096  # bytes in which most answers with a null have the first of them
 # Below this many bytes of JSON there is no noise worth a look.
 QUIET = 320
 # Bytes of a notice with its ref, generously: what does not save more than the notice costs is not left out.
@@ -286,13 +289,11 @@ def misspelt(value: Any, plan: Plan) -> list[str]:
 
 def _may_have_empties(compact_json: bytes | None, flags: Empties) -> bool:
     """Whether a value may have members to drop; its compact JSON tells that most have none, where it is known."""
-    if compact_json is None or flags.defaults:
-        return flags.nulls or flags.empty_arrays or flags.empty_objects or flags.defaults
-    return (
-        (flags.nulls and b"null" in compact_json)
-        or (flags.empty_arrays and b"[]" in compact_json)
-        or (flags.empty_objects and b"{}" in compact_json)
-    )
+    if flags.defaults or not (flags.nulls or flags.empty_arrays or flags.empty_objects):
+        return flags.defaults
+    if compact_json is None or b"null" in compact_json[:_BEGINNING]:
+        return True
+    return _HAS_EMPTIES(compact_json.decode()) is not None
 
 
 def drop_empties(value: Any, flags: Empties) -> tuple[Any, list[EmptyMember]]:
