@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from functools import lru_cache
-from itertools import chain, repeat
+from itertools import chain
 from operator import eq, itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -226,10 +226,12 @@ class Members:
         self.rows = rows
         self._columns: dict[str, list[Any]] = {}
         first, size = rows[0], len(rows)
-        self._is_uniform = len(first) > 1 and set(map(len, rows)) == {len(first)}
+        self._is_uniform = bool(first) and set(map(len, rows)) == {len(first)}
         if self._is_uniform:
             try:
-                self._columns = {key: list(map(itemgetter(key), rows)) for key in first}
+                # With one more, because of a single member there would be no tuples.
+                values = map(itemgetter(*first, next(iter(first))), rows)
+                self._columns = dict(zip(first, map(list, zip(*values, strict=True)), strict=False))
             except KeyError:  # as many members, but others
                 self._is_uniform = False
         counts = dict.fromkeys(first, size) if self._is_uniform else Counter(chain.from_iterable(rows))
@@ -241,7 +243,7 @@ class Members:
         known, rows = self._columns, self.rows
         if not self._is_uniform:
             new = [key for key in self.counts if key not in known and key not in without]
-            known |= {key: list(map(dict.get, rows, repeat(key), repeat(MISSING))) for key in new}
+            known |= {key: [row.get(key, MISSING) for row in rows] for key in new}
         return {key: known[key] for key in self.counts if key not in without} if without else known
 
     def are_maps(self) -> bool:
