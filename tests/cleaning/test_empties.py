@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from shaping import Shaper
 from shaping.cleaning import drop_empties
 from shaping.present.original import members_missing
 from shaping.response import Omission
@@ -47,6 +48,13 @@ def test_members_that_say_nothing_go_and_elements_keep_their_place(value: Any, e
 @pytest.mark.parametrize("value", [{"matches": []}, {"a": None}, {"a": {"b": None}, "c": []}])
 def test_an_empty_result_never_becomes_nothing(value: Any) -> None:
     assert without_empties(value, ALL) == value
+
+
+@pytest.mark.parametrize("nothing", [None, [], {}])
+def test_a_member_that_says_nothing_goes_however_far_into_a_long_answer_it_stands(nothing: Any) -> None:
+    long = "a text without any empty member in it " * 300
+    shaped = Shaper({}, watch=False).shape({"text": long, "last": {"a": nothing, "b": 1}})
+    assert shaped.value == {"data": {"text": long, "last": {"b": 1}}}
 
 
 def test_each_flag_works_by_itself() -> None:

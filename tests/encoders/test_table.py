@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies as st
 
 from shaping.encoders.table import decode, encode
 from shaping.encoders.table.cells import quoted
 from shaping.encoders.table.header import TableError
+from shaping.encoders.table.shorten import as_float32, to_float32
 
 
 def test_records_are_rows_under_one_header_with_their_number() -> None:
@@ -434,6 +436,14 @@ def test_a_time_of_another_day_stays_whole() -> None:
     assert decode(text) == value
 
 
+@pytest.mark.parametrize("zone", ["", "Z", "+02:00", "-0730", ".25Z", ".125+00:00"])
+def test_the_zone_of_all_times_is_said_once(zone: str) -> None:
+    value: Any = [{"n": n, "at": f"2021-02-18T14:59:{n:02}{zone}"} for n in range(4)]
+    text = encode(value)
+    assert text.splitlines()[1:3] == [f"n,at=2021-02-18T{{}}{zone}", "0,14:59:00"]
+    assert decode(text) == value
+
+
 def test_a_hash_that_comes_back_often_is_written_once() -> None:
     value: Any = [{"n": n, "sha": "cb4adab28f63313592a9a395656b8413184ea33" + "ab"[n % 4 == 1]} for n in range(10)]
     text = encode(value)
@@ -449,6 +459,17 @@ def test_floats_of_single_precision_have_their_own_digits() -> None:
     text = encode(value)
     assert text.splitlines()[1:4] == [" (float32, shortest digits: price)", "n,price", "0,239.65"]
     assert decode(text) == value
+
+
+@given(
+    st.floats(width=32, allow_nan=False, allow_infinity=False).filter(
+        lambda number: len(repr(number)) > len("0.1234567")
+    )
+)
+def test_a_float_of_single_precision_has_no_digit_too_many(number: float) -> None:
+    (short, *_) = as_float32([number] * 8, {float}) or [number]
+    tried = (float(f"{number:.{digits}g}") for digits in range(1, 9))
+    assert short == next((few for few in tried if to_float32(few) == number), number)
 
 
 def test_what_all_lists_begin_with_is_written_once() -> None:

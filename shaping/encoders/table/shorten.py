@@ -35,6 +35,7 @@ _ZONED = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$", re.ASCII)
 _END = re.compile(r"[./?#&].*")
 _TAGGED_TIMES, _TAGGED_SAVING = 5, 120
 _TAGGED_SIZE = 20  # characters from which a recurring cell is worth a tag
+_SUBNORMAL = 2.0**-126  # below it a float32 has fewer digits
 _FLOATS, _DIGITS = frozenset({float, int}), 9  # characters of a number of which no shorter one is the same float32
 
 _LOG = 40  # rows from which a column may be the messages of a log: of fewer, whole sentences are easier to read
@@ -188,8 +189,8 @@ def as_float32(column: list[Any], kinds: set[type]) -> list[float] | None:
 
 def _shortest(value: float) -> float:
     """Return the number with the fewest digits that is this one as a float32."""
-    # No two numbers of six digits are the same float32: where six are enough, they are the fewest but for zeros.
-    for digits in (6, 7, 8):
+    # But for the smallest, no two numbers of six digits are the same float32: with fewer there is no other.
+    for digits in range(6 if abs(value) > _SUBNORMAL else 1, 9):
         short = float(f"{value:.{digits}g}")
         if to_float32(short) == value:
             return short
