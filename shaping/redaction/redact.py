@@ -118,12 +118,14 @@ def rules_for(value: Any, compact_json: bytes | None = None) -> Ruleset:
 
 def _rules_for_json(written: bytes) -> Ruleset:
     """Look at the texts of written JSON with and without their escapes."""
+    if len(written) < SHORT:  # of most there is nothing more to see
+        short = written.decode("utf-8", "replace")
+        if not (prefilter(CREDENTIALS)(short) or _NAME_APART(short.lower())):
+            return NO_RULES
     found: set[Rule] = set()
     is_apart = False
     apart = _NAME_APART if any(map(_VALUE_APART, _texts(written))) else _NAME_IN_LIST
     for text in _texts(written):
-        if len(text) < SHORT and not prefilter(CREDENTIALS)(text) and not _NAME_APART(text.lower()):
-            continue
         rules, hidden = candidates(text)
         found.update(rules.rules)
         is_apart = is_apart or any(map(apart, lower_parts(visible_text(text) if hidden else text)))
