@@ -104,7 +104,7 @@ class Project(StandIn):
             (r"/_cat/indices(?:/.*)?", indices),
             (r"/[^/]+/_mapping", {"orders-2026.09": {"mappings": {"properties": fields}}}),
             (r"/[^/]+/_search", hits),
-            (r"/elastic", {"name": "node-1", "cluster_name": "shop", "version": {"number": "8.15.0"}, "tagline": "You Know, for Search"}),
+            (r"", {"name": "node-1", "cluster_name": "shop", "version": {"number": "8.15.0"}, "tagline": "You Know, for Search"}),
             (r"/pets", pets),
             (r"/pets/(\d+)", lambda ask: next(one for one in pets if one["id"] == int(ask.found[1]))),
             (r"/openapi.json", _openapi),
@@ -112,7 +112,7 @@ class Project(StandIn):
         ]  # fmt: skip
 
 
-def _openapi(_: Any) -> dict[str, Any]:
+def _openapi(_: Any = None) -> dict[str, Any]:
     answers = {"200": {"description": "Found", "content": {"application/json": {"schema": {"type": "object"}}}}}
     one = {"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}}
     return {
@@ -155,6 +155,7 @@ def write_data(folder: Path, place: Path) -> Path:
         writer = csv.DictWriter(file, _ORDERS)
         writer.writeheader()
         writer.writerows(orders)
+    (folder / "openapi.json").write_text(json.dumps(_openapi()))
     (folder / "json.html").write_text(pydoc.html.page("json", pydoc.html.document(json)), encoding="utf-8")
     shutil.copytree(repository / "docs", folder / "vault")
     (folder / "shop.html").write_text(_shop_page(orders))
@@ -245,18 +246,21 @@ def _write_notebook(path: Path, orders: list[dict[str, Any]]) -> None:
 
 
 def _write_workbook(path: Path, orders: list[dict[str, Any]]) -> None:
-    def cell(value: Any) -> str:
+    def cell(value: Any, at: str) -> str:
         if isinstance(value, str):
-            return f'<c t="inlineStr"><is><t>{value}</t></is></c>'
-        return f"<c><v>{value}</v></c>"
+            return f'<c r="{at}" t="inlineStr"><is><t>{value}</t></is></c>'
+        return f'<c r="{at}"><v>{value}</v></c>'
 
-    rows = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in (_ORDERS, *(order.values() for order in orders)))
+    rows = "".join(
+        f'<row r="{number}">{"".join(map(cell, row, (f"{column}{number}" for column in "ABCDEFGHI")))}</row>'
+        for number, row in enumerate((_ORDERS, *(order.values() for order in orders)), 1)
+    )
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     _write_package(path, {
         "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets><sheet name="orders" sheetId="1" r:id="rId1"/></sheets></workbook>',
         "xl/_rels/workbook.xml.rels": _relation(f"{office}/worksheet", "worksheets/sheet1.xml"),
-        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>{rows}</sheetData></worksheet>',
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><dimension ref="A1:I{len(orders) + 1}"/><sheetData>{rows}</sheetData></worksheet>',
     }, "xl/workbook.xml", {"xl/workbook.xml": "spreadsheetml.sheet.main", "xl/worksheets/sheet1.xml": "spreadsheetml.worksheet"})  # fmt: skip
 
 

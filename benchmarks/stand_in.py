@@ -180,6 +180,7 @@ def serve(data: StandIn) -> ThreadingHTTPServer:
             self.send_response(status)
             self.send_header("Content-Type", "text/plain" if isinstance(body, str) else "application/json")
             self.send_header("Content-Length", str(len(written)))
+            self.send_header("X-Elastic-Product", "Elasticsearch")  # without which its clients refuse an answer
             self.end_headers()
             self.wfile.write(written)
             if status == 404:
