@@ -12,10 +12,12 @@ import orjson
 from shaping.budget.fit import LOOK, Budget
 from shaping.cleaning import record_in
 from shaping.cleaning.call import limit_value
+from shaping.encoders import encode
 from shaping.mcp.schema import asks_inside, is_excluded, is_wrapper
 from shaping.mcp.sessions import TEXT, ChosenChannels, ResultContext
-from shaping.parsers import EXACT, Parsed, parse, parse_if_cheaper
+from shaping.parsers import EXACT, FORMATS, Parsed, is_cheaper, parse, parse_if_cheaper
 from shaping.parsers.json import read_json, write_json
+from shaping.parsers.pairs import read_record
 from shaping.paths.private import base64_text
 from shaping.response import CallContext, Shaped
 from shaping.settings.plan import KEEP_EMPTIES, Plan
@@ -24,9 +26,10 @@ from shaping.tokens.sampling import LENGTHS
 from shaping.values import shallow_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from shaping.clients import KnownClient
+    from shaping.response import Json
     from shaping.shaper import Shaper
 
 
@@ -34,6 +37,8 @@ _LEAST = 32  # tokens: in fewer a part of a result says nothing
 _BLOCKS_FREE: Final = 0.125  # the share of a budget that blocks may have besides what the texts have
 _BLOCKS_MOST: Final = 0.5  # and the share above which they are cut
 TEXT_MEMBERS: Final = frozenset({"type", "text"})
+_INTRODUCTIONS: Final = 2  # blocks before those that are the items of a list
+_RECORDS: Final = 3  # blocks behind those, or of `name: value` lines, from which they are items
 _MIRRORS: Final = 16  # first text blocks, one of which may say all data again: comparing every block takes n^2
 _MISSING = object()
 _ENTRY = frozenset({"name", "path", "type"})
@@ -80,7 +85,8 @@ def read_result(
     structured = result.get("structuredContent")
     repeats = _repeats_blocks(structured, result.get("content") or ())
     if structured is None or repeats:
-        parts = tuple(_verbatim_part(*text) for text in texts) if verbatim else _from_texts(texts)
+        formats = FORMATS if plan is None else plan.parse
+        parts = tuple(_verbatim_part(*text) for text in texts) if verbatim else _from_texts(texts, formats)
         return ResultData(parts, repeats_blocks=repeats)
     read = _verbatim_part if verbatim else _text_part
     if (found := _one_string(structured, texts, read, plan)) is not None:
@@ -269,19 +275,45 @@ def _says(value: Any, text: str) -> bool:
         return False
 
 
-def _from_texts(texts: Sequence[tuple[int, str]]) -> tuple[DataPart, ...]:
+def _from_texts(texts: Sequence[tuple[int, str]], formats: Collection[str]) -> tuple[DataPart, ...]:
     parts = [_text_part(index, text) for index, text in texts]
-    if len(parts) > 1 and _one_list(parts):
-        return (DataPart([part.value for part in parts], tuple(index for index, _ in texts)),)
+    # What was found is often counted in a block of its own before the items.
+    for start in range(min(_INTRODUCTIONS + 1, len(parts) - 1)):
+        items = parts[start:]
+        if start and (len(items) < _RECORDS or not parts[start - 1].prose):
+            break
+        values = [part.value for part in items]
+        if _are_alike(values) or ("pairs" in formats and (values := _records(values))):
+            blocks = tuple(index for part in items for index in part.blocks)
+            return (*parts[:start], DataPart(values, blocks))
     return tuple(parts)
 
 
-def _one_list(parts: Sequence[DataPart]) -> bool:
-    """Return whether blocks look like the items of one list: all of them objects, alike enough to share a member."""
-    if not all(isinstance(part.value, dict) for part in parts):
-        return False
-    first = parts[0].value.keys()
-    return all(part.value.keys() & first for part in parts[1:])
+def _are_alike(values: Sequence[Any]) -> bool:
+    """Return whether values look like the items of one list: all of them objects that share a member."""
+    return all(isinstance(value, dict) for value in values) and all(value.keys() & values[0] for value in values[1:])
+
+
+def _records(texts: Sequence[Any]) -> list[Json]:
+    """Return the objects that several texts of `name: value` lines are, where that is cheaper, or nothing."""
+    if len(texts) < _RECORDS or not all(isinstance(text, str) for text in texts):
+        return []
+    records: list[Json] = []
+    names = None
+    for text in texts:
+        record = read_record(text)
+        if record is None or record.keys() != (names := names or record.keys()):
+            return []
+        records.append({name: _unquoted(value) for name, value in record.items()})
+    parsed = Parsed(records, "pairs", text="\n".join(texts))
+    return records if is_cheaper(parsed, encode(records).text) else []
+
+
+def _unquoted(value: Any) -> Any:
+    try:
+        return read_json(value) if isinstance(value, str) and value.startswith('"') else value
+    except orjson.JSONDecodeError:
+        return value
 
 
 def _text_part(index: int, text: str) -> DataPart:

@@ -95,6 +95,20 @@ def test_a_list_that_was_split_into_blocks_is_put_together() -> None:
     assert read_result({"content": [text(item) for item in ITEMS]}) == ResultData((DataPart(ITEMS, (0, 1)),))
 
 
+def test_a_list_that_was_split_into_blocks_is_put_together_below_what_counts_it() -> None:
+    said, items = DataPart("Found 3 items", (0,), prose=True), [*ITEMS, {"a": 3}]
+    result = {"content": [text("Found 3 items"), *map(text, items)]}
+    assert read_result(result) == ResultData((said, DataPart(items, (1, 2, 3))))
+
+
+def test_records_that_were_split_into_blocks_of_names_and_values_are_put_together() -> None:
+    rows = [{"id": at, "customer": f"customer {at}", "status": "paid", "note": 'said "no"'} for at in range(30)]
+    lines = [f'id: {at}\ncustomer: "customer {at}"\nstatus: "paid"\nnote: said "no"' for at in range(30)]
+    assert read_result({"content": [text("30 rows"), *map(text, lines)]}).parts[1].value == rows
+    odd = [*lines, "id: 30\nsomething else"]
+    assert [part.value for part in read_result({"content": [*map(text, odd)]}).parts] == odd
+
+
 def test_blocks_that_have_nothing_in_common_stay_apart() -> None:
     pieces = (DataPart({"a": 1}, (0,)), DataPart({"b": 2}, (1,)))
     assert read_result({"content": [text({"a": 1}), text({"b": 2})]}) == ResultData(pieces)
