@@ -394,6 +394,18 @@ def test_lists_nested_ten_thousand_deep_do_not_crash() -> None:
     assert kept == {"a": 1}
 
 
+def test_a_text_that_lies_deeper_than_calls_may_is_withheld_and_told_once() -> None:
+    value: Any = {"said": "the salary of Bob is 7351"}
+    for _ in range(2_000):
+        value = {"next": value}
+    notes: list[Any] = []
+    kept = compile_fields(exclude=["**.salary"], private=True, withhold=True).apply(value, notes)
+    while "next" in kept:
+        kept = kept["next"]
+    assert kept == {"said": "[withheld: may hold a private field]"}
+    assert len(notes) == 1
+
+
 def test_a_value_that_contains_itself_is_refused_by_name_of_the_place() -> None:
     value: dict[str, Any] = {"a": {}}
     value["a"]["b"] = value
