@@ -159,7 +159,7 @@ def _judge(node: ast.AST) -> str | None:
         case ast.Import(names=names):
             return next((found for alias in names if (found := _judge_module(alias.name))), None)
         case ast.ImportFrom(module=module, names=names):
-            parts = (alias.name for alias in names if alias.name in NAMES or _is_inner(alias.name))
+            parts = (alias.name for alias in names if alias.name in NAMES or _judge_attribute(alias.name))
             return _judge_module(".".join([module or "", *(alias.name for alias in names)])) or next(parts, None)
         case ast.MatchClass(kwd_attrs=names):
             return next((found for name in names if (found := _judge_attribute(name))), None)
