@@ -55,7 +55,6 @@ _ROWS: Final[tuple[Format, ...]] = ("pipes", "csv", "commits", "files", "log", "
 _OUTLINES: Final[tuple[Format, ...]] = ("pairs", "yaml")  # whose beginning is of the same format
 _DOCUMENTS: Final[tuple[Format, ...]] = ("xml", "yaml")
 _TABLES: Final[tuple[Format, ...]] = ("pipes", "log", "table")  # that stand in a text about something else
-_ALIKE: Final[tuple[Format, ...]] = ("log", "table")  # whose lines may be shorter as lines than as rows
 _LEAST_TABLE = 300  # characters of such a table
 _PAIRS = 6  # of a name and a value, fewer than which are no records
 _FEW = 4  # lines before rows, and after them, that may be of another kind
@@ -194,7 +193,7 @@ def is_cheaper(parsed: Parsed, written: str, *, as_lines: bool = True) -> bool:
     sure = _SURE_OF_OUTLINES if parsed.format in _DOCUMENTS else _SURE
     if guess > _WORTH - _SURE and (guess > _WORTH + sure or count(written) > _WORTH * count(text)):
         return False
-    as_lines = as_lines and parsed.format in _ALIKE and len(text) <= _SHORT
+    as_lines = as_lines and parsed.format in _ROWS and len(text) <= _SHORT
     short = encode_lines(text) if as_lines else text
     return short == text or count(written) <= count(short) / _CLEARLY
 
