@@ -151,7 +151,8 @@ def _ask_file(shaper: Shaper, file: str, sql: str, max_tokens: int | None) -> Sh
 
 
 def _read(file: str) -> Any:
-    answers = [payload.data for payload in read_payloads([file])]
+    found = [payload.data for payload in read_payloads([file])]
+    answers = [answer if isinstance(answer, dict | list) else str(answer) for answer in found]
     texts = [answer for answer in answers if isinstance(answer, str)]
     read = {text: parsed.value for text in texts if (parsed := parse_to_ask(text)) is not None}
     if len(read) < len({*texts}):

@@ -37,7 +37,7 @@ HTTP = typer.Option(
 )
 RECORD = typer.Option(
     metavar="DIR",
-    help="Record what comes in DIR, without secrets and private fields, for `shaping suggest` and `check --traffic`.",
+    help="Record results in DIR, without secrets and private fields, for `shaping suggest` and `check --traffic`.",
 )
 MAX_TOKENS = typer.Option(metavar="N", min=1, help="The most tokens the answer may cost.")
 

@@ -70,7 +70,8 @@ def is_mcp_result(value: Any) -> TypeGuard[dict[str, Any]]:
 def data_of(result: Mapping[str, Any]) -> Any:
     """Return the data of an MCP result, whichever channels carry it; that of several blocks is a list."""
     if result.get("structuredContent") is None:
-        found = [loaded(text) for text in texts_in(result)]
+        read = ((loaded(text), text) for text in texts_in(result))
+        found = [value if isinstance(value, dict | list) else text for value, text in read]
     else:
         found = [part.value for part in read_result(result).parts]
     return found[0] if len(found) == 1 else found

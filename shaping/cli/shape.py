@@ -18,7 +18,7 @@ from shaping.parsers import parse
 from shaping.present import Presented
 from shaping.present.notices import missing, noise_notice
 from shaping.response import Warned, counted
-from shaping.settings.plan import Overrides, Plan, Surface
+from shaping.settings.plan import Overrides, Surface
 from shaping.tokens import Tokens
 
 # Problems of the config or the call were logged when it was read.
@@ -56,9 +56,9 @@ def shape(
         raise stopped("--client is for a whole MCP result; add --mcp")
     shaper = Shaper(config, watch=False)
     shaper.keeper("command")  # decides the store: the user's own, where `shaping expand` looks
-    kept = tuple(path.strip() for path in fields.split(",")) if fields else None
+    kept = tuple(path.strip() for path in fields.split(",")) if fields else ()
     # Refuses a profile that there is not, and paths that cannot be read.
-    shaper.loaded_config.plan("", profile=profile, overrides=Overrides(fields=kept))
+    shaper.loaded_config.plan("", profile=profile, overrides=Overrides(fields=kept or None))
     raw = read_bytes(file)
     if not is_text(raw):
         raise stopped(f"{_name(file)} holds {len(raw):,} bytes that are not UTF-8 text")
@@ -67,14 +67,14 @@ def shape(
     payload = Payload(file, text_of(raw))
     if isinstance(payload.value, str) and (why := why_no_json(payload.text)):
         typer.echo(f"warning: this looks like JSON and is not, so it is shaped as text: {why}", err=True)
-    with using(profile, fields=kept, max_tokens=max_tokens):
+    with using(profile, fields=kept or None, max_tokens=max_tokens):
         if not mcp:
             whole = max_tokens is None
             data = payload.data if shaper.plan(tool).enabled else payload.text.removesuffix("\n")
             return _shaped(shaper, data, tool, kept, value=value, quiet=quiet, as_json=as_json, whole=whole)
         given = _mcp_result(payload)
         result, data = shaper.shape_result(given, tool=tool, client=client), data_of(given)
-        notes = _told(_unmatched(data, kept, shaper.plan(tool, surface="mcp")))
+        notes = _told(unmatched(data, kept, shaper.plan(tool, surface="mcp").private))
     return Answer(result, [orjson.dumps(result, option=orjson.OPT_INDENT_2).decode()], notes)
 
 
@@ -82,7 +82,7 @@ def _shaped(
     shaper: Shaper,
     data: Any,
     tool: str,
-    kept: tuple[str, ...] | None,
+    kept: tuple[str, ...],
     *,
     value: bool,
     quiet: bool,
@@ -95,14 +95,14 @@ def _shaped(
     plan = shaper.plan(tool, surface=surface)
     # A budget is for what is printed: the text of a table holds more of it than its JSON would.
     how: Any = {"tool": tool, "surface": surface, "as_json": value or as_json}
-    shaped = shaper.shape(data, warnings=_unmatched(data, kept, plan), **how)
+    shaped = shaper.shape(data, warnings=(*unmatched(data, kept, plan.private),), **how)
     before = shaped.tokens.before
     if shaped.truncated and isinstance(data, str) and (found := parse(data, ("csv", "pipes"))) is not None:
         # Written as records it is no cheaper than as text, but it can be cut between two of them.
         data = found.value
-        shaped = shaper.shape(data, warnings=_unmatched(data, kept, plan), **how)
+        shaped = shaper.shape(data, warnings=(*unmatched(data, kept, plan.private),), **how)
     # These are for whoever writes the config, so they are no part of what the model would read.
-    misconfigured = () if kept or plan.fields is None else _unmatched(data, plan.fields.include, plan)
+    misconfigured = () if kept or plan.fields is None else unmatched(data, plan.fields.include or (), plan.private)
     if as_json:
         # Where the tool's own text goes to the model, nothing is left out of it.
         whole_data = _is_whole(shaped.text, data)
@@ -148,11 +148,6 @@ def _left_out(shaped: Shaped, *, everything: bool) -> str:
     if shaped.ref is not None:
         hint = f"; shaping expand {shaped.ref} shows all"
     return f"{line}{hint}" if (line := missing(shaped)) else ""
-
-
-def _unmatched(data: Any, kept: tuple[str, ...] | None, plan: Plan) -> tuple[Warned, ...]:
-    """Warn of fields that were asked for, or are configured to be kept, and are not there."""
-    return tuple(unmatched(data, kept or (), plan.private))
 
 
 def _told(warnings: Iterable[Warned]) -> list[str]:

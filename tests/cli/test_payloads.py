@@ -37,6 +37,11 @@ def test_json_that_a_tool_gave_as_a_string_is_the_data() -> None:
     assert payload.data == {"issues": [{"key": "A-1"}]}
 
 
+@pytest.mark.parametrize("text", ["5", "NaN", '"x"', "true"])
+def test_a_text_block_with_a_single_value_stays_the_text_that_a_model_reads(text: str) -> None:
+    assert mcp(content=[{"type": "text", "text": text}]).data == text
+
+
 def test_several_blocks_are_a_list_and_pictures_no_text() -> None:
     blocks = [
         {"type": "text", "text": "[1, 2]"},

@@ -82,8 +82,9 @@ def test_what_is_asked_wrongly_is_told_what_to_do(words: list[str], expected: st
     assert expected.removeprefix("REF_") in done.output or "nothing is kept" in done.output
 
 
-def test_a_text_without_records_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "letter.txt").write_text("Dear Ada,\nall is well.\n")
+@pytest.mark.parametrize("text", ["Dear Ada,\nall is well.\n", "5", '"x"'])
+def test_a_text_without_records_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "letter.txt").write_text(text)
     done = run(str(tmp_path / "letter.txt"), "SELECT 1")
     assert (done.exit_code, "holds no records" in done.output) == (1, True)
 
