@@ -40,7 +40,6 @@ _NESTED = frozenset({dict, list})
 _MAY_GO = _NESTED | {type(None)}
 _MANY = 32  # members or elements from which it is faster to look at all of their types first
 _HAS_EMPTIES: Final = has_one(["null", r"\[\]", r"\{\}"])
-_BEGINNING = 4096  # bytes in which most answers with a null have the first of them
 # Below this many bytes of JSON there is no noise worth a look.
 QUIET = 320
 # Bytes of a notice with its ref, generously: what does not save more than the notice costs is not left out.
@@ -291,9 +290,7 @@ def _may_have_empties(compact_json: bytes | None, flags: Empties) -> bool:
     """Whether a value may have members to drop; its compact JSON tells that most have none, where it is known."""
     if flags.defaults or not (flags.nulls or flags.empty_arrays or flags.empty_objects):
         return flags.defaults
-    if compact_json is None or b"null" in compact_json[:_BEGINNING]:
-        return True
-    return _HAS_EMPTIES(compact_json.decode()) is not None
+    return compact_json is None or _HAS_EMPTIES(compact_json) is not None
 
 
 def drop_empties(value: Any, flags: Empties) -> tuple[Any, list[EmptyMember]]:

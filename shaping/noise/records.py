@@ -256,11 +256,8 @@ class Records:
 
     def present(self, key: str) -> list[Any]:
         """Return a member's value in every record that has it."""
-        if (changed := self.replace.get(key)) is not None:
-            return [value for value in changed if value is not MISSING]
-        if self.uniform:
-            return [row[key] for row in self.rows]
-        return [row[key] for row in self.rows if key in row]
+        column = self.column(key)
+        return column if self.uniform and key not in self.replace else [each for each in column if each is not MISSING]
 
     def cells(self, keys: list[str]) -> list[Any]:
         """Return what these members hold in the records that have them, record by record."""

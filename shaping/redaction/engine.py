@@ -107,7 +107,7 @@ def unbase64(text: str) -> bytes:
         return b""
 
 
-Test: TypeAlias = "Callable[[str], Any]"  # truthy where one of the patterns is in the text
+Test: TypeAlias = "Callable[[str | bytes], Any]"  # truthy where one of the patterns is in the text
 
 
 class Span(NamedTuple):
@@ -249,7 +249,7 @@ def _ruleset(rules: tuple[Rule, ...]) -> Ruleset:
     return Ruleset(rules)
 
 
-def _never(_: str) -> None:
+def _never(_: str | bytes) -> None:
     """Find no name."""
 
 

@@ -25,7 +25,7 @@ from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
 from shaping.redaction.text import assigned, candidates, is_mark, normal_name, prefilter, replace, secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from shaping.response import Json
 
@@ -117,27 +117,22 @@ def rules_for(value: Any, compact_json: bytes | None = None) -> Ruleset:
 
 
 def _rules_for_json(written: bytes) -> Ruleset:
-    """Look at the texts of written JSON with and without their escapes."""
+    """Look at the texts of written JSON with and without their escapes, in parts that overlap where it is large."""
     if len(written) < SHORT:  # of most there is nothing more to see
         short = written.decode("utf-8", "replace")
         if not (prefilter(CREDENTIALS)(short) or _NAME_APART(short.lower())):
             return NO_RULES
     found: set[Rule] = set()
     is_apart = False
-    apart = _NAME_APART if any(map(_VALUE_APART, _texts(written))) else _NAME_IN_LIST
-    for text in _texts(written):
+    apart = _NAME_APART if _VALUE_APART(written) else _NAME_IN_LIST
+    for start in range(0, len(written), _PART):
+        text = written[start : start + _PART + _OVERLAP].decode("utf-8", "replace")
         rules, hidden = candidates(text)
         found.update(rules.rules)
         is_apart = is_apart or any(map(apart, lower_parts(visible_text(text) if hidden else text)))
     if is_apart:
         return CREDENTIALS if found else BY_NAME
     return CREDENTIALS.only(found)
-
-
-def _texts(written: bytes) -> Iterator[str]:
-    """Return written JSON as text, in parts that overlap where it is large."""
-    for start in range(0, len(written), _PART):
-        yield written[start : start + _PART + _OVERLAP].decode("utf-8", "replace")
 
 
 class _RedactionWalk:
