@@ -16,6 +16,7 @@ from shaping.agent.interpret import read_response
 from shaping.envelope import Envelope, command_envelope, mcp_envelope
 from shaping.errors import ErrorDetail, ToolError, from_exception, make_error
 from shaping.errors.detail import from_exit_code
+from shaping.mcp.errors import error_from_text
 from shaping.operations.schemas import JsonSchema
 from shaping.operations.spec import Spec, make_spec
 from shaping.parsers.json import read_json, read_json_or_text
@@ -121,7 +122,7 @@ def _operation(server: McpServer, tool: Mapping[str, Any]) -> tuple[Spec, Callab
     as_task = (tool.get("execution") or {}).get("taskSupport") == "required"
 
     async def handler(given: Any) -> Envelope[Any]:
-        return read_tool_result(await server.call(tool["name"], given, as_task=as_task), accepts)
+        return read_tool_result(await server.call(tool["name"], given, as_task=as_task), accepts, tool["name"])
 
     return spec, handler
 
@@ -140,7 +141,9 @@ def _valid_schema(schema: Any, where: str) -> dict[str, Any] | None:
     return schema
 
 
-def read_tool_result(result: Mapping[str, Any], accepts: Callable[[Any], bool] | None = None) -> Envelope[Any]:
+def read_tool_result(
+    result: Mapping[str, Any], accepts: Callable[[Any], bool] | None = None, tool: str = ""
+) -> Envelope[Any]:
     """Wrap a tool's result: structured content is the data, else JSON text that fits the schema, else the blocks."""
     content = result.get("content") or []
     meta: dict[str, Any] = {
@@ -150,12 +153,13 @@ def read_tool_result(result: Mapping[str, Any], accepts: Callable[[Any], bool] |
     }
     data, error = meta["structured_content"], None
     if result.get("isError") is True:
-        said = read_response(result, "mcp").error or ErrorDetail(code="INTERNAL_ERROR", message="")
-        # What the server did not send, the registry knows of the code.
-        fields = said.model_dump(exclude_none=True, exclude={"code", "message", "redirect", "extensions"})
-        message = said.message or "the tool failed and does not say why"
-        error = make_error(said.code, message, **fields, redirect=said.redirect, foreign=True)
-        accepts = None
+        accepts, error = None, read_response(result, "mcp").error
+        if error is None or error.code == "INTERNAL_ERROR":
+            error = error_from_text("" if error is None else error.message, tool)
+        else:
+            # What the server did not send, the registry knows of the code.
+            fields = error.model_dump(exclude_none=True, exclude={"code", "message", "redirect", "extensions"})
+            error = make_error(error.code, error.message, **fields, redirect=error.redirect, foreign=True)
     return mcp_envelope(_parse_content(content, accepts) if data is None else data, error=error, **meta)
 
 

@@ -228,11 +228,12 @@ def test_data_is_what_the_result_says_most_clearly(result: Any, has_schema: bool
             "NOT_FOUND",
             "no",
         ),
-        ({"isError": True, "content": []}, "INTERNAL_ERROR", "the tool failed and does not say why"),
+        ({"isError": True, "content": []}, "INTERNAL_ERROR", "The tool 'find' failed and did not say why."),
+        ({"isError": True, "content": [text("429 Too Many Requests")]}, "RATE_LIMITED", "429 Too Many Requests"),
     ],
 )
 def test_an_error_stays_in_the_envelope(result: Any, code: str, message: str) -> None:
-    envelope = read_tool_result(result)
+    envelope = read_tool_result(result, tool="find")
     assert envelope.error is not None
     assert (envelope.error.code, envelope.error.message, envelope.ok) == (code, message, False)
     assert envelope.error.hint is not None
