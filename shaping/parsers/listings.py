@@ -189,10 +189,8 @@ def _first_run(
     text: str, beginning: re.Pattern[str], names: set[str], places: list[int]
 ) -> tuple[list[dict[str, Any]], int, int] | None:
     """Return the first run of records that begin so; facts with one of these names stand at these places."""
-    if beginning is _PARAGRAPH:
-        starts = [found.end() for found in beginning.finditer(text)]
-    else:
-        starts = [found.start() for found in beginning.finditer(f"\n{text}")]  # where in the text its line begins
+    breaks = beginning.finditer(text if beginning is _PARAGRAPH else f"\n{text}")
+    starts = [found.end() if beginning is _PARAGRAPH else found.start() for found in breaks]
     if len(starts) < _RECORDS - 1 or (beginning is _RULED and _NO_END.search(text)):
         return None
     run: list[tuple[int, int]] = []

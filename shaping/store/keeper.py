@@ -165,11 +165,9 @@ class BackgroundQueue(Generic[Item]):
                 self._thread = None
                 return False
             self._is_delayed = True
-            while not (self._is_urgent or self._is_over()):
-                left = self._last + self._quiet - time.monotonic()
-                if left <= 0:
+            while (left := self._last + self._quiet - time.monotonic()) > 0:
+                if self.changed.wait_for(lambda: self._is_urgent or self._is_over(), left):
                     break
-                self.changed.wait(left)
             self._is_delayed = self._is_urgent = False
             return True
 
