@@ -44,6 +44,7 @@ _MISSING = object()
 _ENTRY = frozenset({"name", "path", "type"})
 _KEPT_AS = frozenset({"sha", "mode"})  # how a repository keeps an entry, which no file says of its own data
 _BINARY = ("data", "blob", "bytes")  # members that hold base64, in which a rule can only match by chance and break it
+_KEPT_NAMES = frozenset({"type", "mimeType", "uri"})  # what says of base64 what it is
 _BASE64 = re.compile(r"[A-Za-z0-9+/_\r\n-]{256,}={0,2}\s*")
 
 
@@ -89,9 +90,12 @@ def read_result(
         parts = tuple(_verbatim_part(*text) for text in texts) if verbatim else _from_texts(texts, formats)
         return ResultData(parts, repeats_blocks=repeats)
     read = _verbatim_part if verbatim else _text_part
-    if (found := _one_string(structured, texts, read, plan)) is not None:
-        return found
-    return _from_structured(structured, texts, read, wrapped=_says_wrapped(result, schema), is_plain=is_plain)
+    found = _one_string(structured, texts, read, plan)
+    if found is None:
+        found = _whole(structured, texts, wrapped=_says_wrapped(result, schema), is_plain=is_plain)
+    mirrors = frozenset(found.parts[0].blocks)
+    rest = [read(index, text) for index, text in texts if index not in mirrors]
+    return replace(found, parts=(*found.parts, *rest), structured=found.parts[0])
 
 
 def is_text(block: Mapping[str, Any]) -> bool:
@@ -113,27 +117,18 @@ def is_listing(value: Any) -> bool:
     )
 
 
-def _from_structured(
-    structured: Any,
-    texts: Sequence[tuple[int, str]],
-    read: Callable[[int, str], DataPart],
-    *,
-    wrapped: bool,
-    is_plain: bool,
-) -> ResultData:
-    inner = structured["result"] if _is_wrap(structured) else _MISSING
+def _whole(structured: Any, texts: Sequence[tuple[int, str]], *, wrapped: bool, is_plain: bool) -> ResultData:
+    """Read structured content with the texts that say the same."""
     part = _mirrored(structured, texts, is_plain=is_plain)
-    if inner is not _MISSING and not part.blocks:
-        # A mirror of the inner value is as good as the framework's own mark that the outer one is only a wrapper.
-        inside = _mirrored(inner, texts, is_plain=is_plain)
-        wrapped = wrapped or bool(inside.blocks)
-        part = inside if wrapped else part
-    elif wrapped and inner is not _MISSING:
-        part = DataPart(inner, part.blocks)
-    wrapped = wrapped and inner is not _MISSING
-    mirrors = frozenset(part.blocks)
-    rest = [read(index, text) for index, text in texts if index not in mirrors]
-    return ResultData((part, *rest), part, wrapped)
+    if not _is_wrap(structured):
+        return ResultData((part,))
+    inner = structured["result"]
+    if part.blocks:
+        return ResultData((DataPart(inner, part.blocks) if wrapped else part,), wrapped=wrapped)
+    # A mirror of the inner value is as good as the framework's own mark that the outer one is only a wrapper.
+    inside = _mirrored(inner, texts, is_plain=is_plain)
+    wrapped = wrapped or bool(inside.blocks)
+    return ResultData((inside if wrapped else part,), wrapped=wrapped)
 
 
 def _repeats_blocks(structured: Any, content: Sequence[Mapping[str, Any]]) -> bool:
@@ -161,17 +156,16 @@ def _one_string(
     if index is None and key != "result":
         return None
     blocks = () if index is None else (index,)
-    rest = [read(other, text) for other, text in texts if other != index]
     inside = read(-1, string)
     wrapped = key == "result"
     # Data under a name that must go is not looked into: all of it goes, in both channels.
     excluded = not wrapped and plan is not None and is_excluded(plan, key)
     if not inside.prose and not excluded:
         part = replace(inside, blocks=blocks)
-        return ResultData((part, *rest), part, member=key, packed=True)
+        return ResultData((part,), member=key, packed=True)
     is_data = wrapped or (not excluded and read is _text_part and _is_data(string, key, plan))
     part = DataPart(string if is_data else structured, blocks)
-    return ResultData((part, *rest), part, wrapped, member=None if wrapped else key)
+    return ResultData((part,), wrapped=wrapped, member=None if wrapped else key)
 
 
 def _is_data(string: str, key: str, plan: Plan | None) -> bool:
@@ -407,25 +401,19 @@ def fit_blocks(result: Mapping[str, Any], context: ResultContext) -> tuple[Mappi
         return result, context
     if result.get("_meta") and context.client.shows_meta(failed=result.get("isError") is True):
         result = {**result, "_meta": limit_value(result["_meta"], _BLOCKS_FREE, plan)}
-    texts = [_readable(block) for block in result.get("content") or ()]
-    written = write_json([text for text in texts if text]).decode()
-    if not any(texts) or len(written) <= plan.max_tokens * _BLOCKS_FREE:
+    split = [_split_block(block) for block in result.get("content") or ()]
+    texts = [text for text, _ in split if text]
+    written = write_json(texts).decode()
+    if not texts or len(written) <= plan.max_tokens * _BLOCKS_FREE:
         return result, context
     tokens = counter(plan.tokenizer).exact(written)
     if tokens <= plan.max_tokens * _BLOCKS_MOST:
         return result, context._replace(plan=plan.replace(max_tokens=plan.max_tokens - tokens))
-    first = next(place for place, text in enumerate(texts) if text)
-    folded = [text.get("resource", text) for text in texts if text]
-    content: list[Any] = []
-    for place, block in enumerate(result["content"]):
-        if place == first:
-            content.append({"type": "text", "text": write_json(folded[0] if len(folded) == 1 else folded).decode()})
-        if not texts[place]:
-            content.append(block)
-        elif is_text(block):
-            content.append({name: block[name] for name in block if name in TEXT_MEMBERS})
-        elif binary := _binary(block):
-            content.append(binary)
+    folded = [text.get("resource", text) for text in texts]
+    said = {"type": "text", "text": write_json(folded[0] if len(folded) == 1 else folded).decode()}
+    first = next(place for place, (text, _) in enumerate(split) if text)
+    blocks = [rest if text else block for block, (text, rest) in zip(result["content"], split, strict=True)]
+    content = [block for block in (*blocks[:first], said, *blocks[first:]) if block]
     return {**result, "content": content}, context
 
 
@@ -479,25 +467,16 @@ def _plan_for(part: DataPart, plan: Plan, budget: int | None) -> Plan:
     return plan if plan.max_tokens == budget else plan.replace(max_tokens=budget)
 
 
-def _readable(block: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a model may read of a block besides a tool's text; nothing where it is only that, or base64."""
+def _split_block(block: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what a model may read of a block besides a tool's text, and the block with only that text or base64."""
     resource = block.get("resource")
-    if isinstance(resource, dict):
-        text = {name: value for name, value in resource.items() if name not in base64_members(resource)}
-        return {**block, "resource": text}
-    own = TEXT_MEMBERS if is_text(block) else base64_members(block)
-    rest = {name: value for name, value in block.items() if name not in own}
-    return {} if rest.keys() <= {"type", "mimeType"} and own else rest
-
-
-def _binary(block: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a block that holds base64 without its texts, or nothing where it holds none."""
-    resource = block.get("resource")
-    if isinstance(resource, dict):
-        held = {name: resource[name] for name in ("uri", "mimeType", *base64_members(resource)) if name in resource}
-        return {"type": block["type"], "resource": held} if base64_members(resource) else {}
-    named = ("type", "mimeType", *base64_members(block))
-    return {name: block[name] for name in named if name in block} if base64_members(block) else {}
+    holder = resource if isinstance(resource, dict) else block
+    held = base64_members(holder) if holder is resource or not is_text(block) else TEXT_MEMBERS
+    rest = {name: value for name, value in holder.items() if name not in held}
+    kept = {name: holder[name] for name in holder if name in held or name in _KEPT_NAMES} if held else {}
+    if holder is resource:
+        return {**block, "resource": rest}, {"type": block.get("type"), "resource": kept} if kept else {}
+    return ({} if held and rest.keys() <= _KEPT_NAMES else rest), kept
 
 
 def base64_members(value: Mapping[str, Any]) -> set[str]:
