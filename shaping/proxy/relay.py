@@ -9,6 +9,7 @@ import re
 from collections import deque
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,7 @@ _LARGE = 64 * 1024
 _FINISH_SECONDS = 2.0
 _MOST_REMEMBERED = 100  # cancelled requests, and tasks
 _MEMBERS = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})  # the protocol's, which stay
+_PLAIN_ID = re.compile(r"[\w.:'-]{1,64}")
 _PLAIN_METHOD = re.compile(r"[A-Za-z_]{1,40}(?:/[A-Za-z_]{1,40}){0,3}")
 # What the protocol has a server say of itself in words, in which no data stands.
 _HANDSHAKE_MEMBERS = frozenset(
@@ -85,6 +87,8 @@ class Relay:
         self._requests: dict[Any, PendingRequest] = {}
         self._cancelled: deque[Any] = deque(maxlen=_MOST_REMEMBERED)
         self._calls_by_task_id: dict[str, PendingRequest] = {}  # those that the server answers later
+        self._server_ids: dict[str, str] = {}  # of the server's requests whose ids may hold data, by the id shown
+        self._numbers = count(1)
         self._running = BackgroundTasks()
         self._notifier: ToolListNotifier | None = None
         upstream.attach(self)
@@ -106,6 +110,8 @@ class Relay:
                 await self._call(message)
                 return
             self._requests[message.id] = self._pending(message)
+        elif message.is_answer and message.id in self._server_ids:
+            message = write({**message.data, "id": self._server_ids.pop(message.id)})
         elif (cancelled := message.cancelled_id) is not None:
             self._requests.pop(cancelled, None)
             self._cancelled.append(cancelled)
@@ -116,6 +122,7 @@ class Relay:
         asked = self._requests.pop(message.id, None) if message.is_answer else None
         if message.is_answer and asked is None and message.id in self._cancelled:
             return  # it was on its way already
+        message = self._with_shown_id(message)
         if message.is_answer and asked is None and ("result" in message.data or message.id is not None):
             # A client that takes it for the answer to something would be given what nobody has looked at.
             logger.warning("the server answered what was not asked, or twice: the answer is not passed on")
@@ -146,6 +153,16 @@ class Relay:
     def warn(self, text: str) -> None:
         """Log a text that may quote the server, without what is private."""
         self._loader.server_log.warn(text)
+
+    def _with_shown_id(self, message: Message) -> Message:
+        """Return a request of the server's, or its cancellation, with an id of ours for one that may hold data."""
+        if message.is_request and isinstance(message.id, str) and not _is_plain_id(message.id):
+            shown = f"server-{next(self._numbers)}"
+            _remember(self._server_ids, shown, message.id)
+            return write({**message.data, "id": shown})
+        cancelled = message.cancelled_id
+        shown = next((shown for shown, own in self._server_ids.items() if own == cancelled), "")
+        return write({**message.data, "params": {**message.params, "requestId": shown}}) if shown else message
 
     async def _refuse(self, message: Message, asked: PendingRequest | None, problem: UnusableConfigError) -> None:
         """Hold back what the server said, because nobody knows what in it is private.
@@ -289,9 +306,7 @@ class Relay:
     def _remember_task(self, result: dict[str, Any], asked: PendingRequest) -> None:
         task = result.get("task")
         if isinstance(task, dict) and "taskId" in task:
-            self._calls_by_task_id[str(task["taskId"])] = asked
-            if len(self._calls_by_task_id) > _MOST_REMEMBERED:
-                del self._calls_by_task_id[next(iter(self._calls_by_task_id))]
+            _remember(self._calls_by_task_id, str(task["taskId"]), asked)
 
     def _announce(self, mcp_shaper: MCPShaper, session: Session) -> None:
         """Notify the client of tools that a new config changes, where the config says so."""
@@ -301,6 +316,13 @@ class Relay:
 
     async def _notify(self, method: str) -> None:
         await self._send(write({"jsonrpc": "2.0", "method": method}))
+
+
+def _remember(known: dict[str, Any], key: str, value: Any) -> None:
+    """Add an entry, in the place of the oldest where there are many."""
+    known[key] = value
+    if len(known) > _MOST_REMEMBERED:
+        del known[next(iter(known))]
 
 
 def _our_answer(request: Message, result: dict[str, Any]) -> Message:
@@ -364,6 +386,10 @@ def _needs_a_look(message: Message, asked: PendingRequest | None) -> bool:
     if any(value for name, value in message.data.items() if name not in {"jsonrpc", "id", "method"}):
         return True
     return message.method is not None and may_hold_secret(message.method.encode())
+
+
+def _is_plain_id(request_id: str) -> bool:
+    return _PLAIN_ID.fullmatch(request_id) is not None and not may_hold_secret(request_id.encode())
 
 
 def _is_plain_handshake(result: Any) -> bool:
