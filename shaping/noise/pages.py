@@ -27,6 +27,7 @@ _LINK = re.compile(
     r"\[(?>[^\[\]]{0,500}+(?:\[[^\[\]]{0,500}+\][^\[\]]{0,500}+)?+)\]\([^()\s]{0,2000}+(?:\([^()]{0,200}+\)[^()\s]{0,200}+)?+\)"
 )
 _PERMALINK = re.compile(r"[ \t]*¶(?=\s|$)(?!\s*\d)")  # of a heading; one before a number is a paragraph of a law
+_LINE_ENDS = re.compile(r"(?<![ \t\xa0])[ \t\xa0]*+(\n)(?:[ \t\xa0]*+(\n))*+")
 _ESCAPED = re.compile(r"(`[^`]*`)|\\([_=])")  # by a converter; in code a backslash means itself
 _NAMED_LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\([^()\s]{8,1000}\)")
 _HEADING = re.compile(r"^# \S", re.MULTILINE)
@@ -48,7 +49,8 @@ def strip_page(text: str) -> str:
     text = _DEAD.sub(r"\1", _without_pictures(_TITLE.sub(r"\1)", text)))
     if sum(_sentences(text)) < _PROSE:
         return text
-    text = _without_masthead(text)
+    # Converters fill lines with blanks, and give links of a page whose address they do not know that of an empty one.
+    text = _LINE_ENDS.sub(r"\1\2", _without_masthead(text)).replace("](about:blank/", "](")
     text = _without_targets(_without_navigation(text.split("\n"), len(text)))
     text = _PERMALINK.sub("", text) if "¶" in text else text
     return _ESCAPED.sub(r"\1\2", text) if "\\_" in text or "\\=" in text else text

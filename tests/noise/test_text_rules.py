@@ -255,3 +255,12 @@ def test_a_piece_of_a_page_is_its_text_but_a_template_stays() -> None:
     assert omissions
     template = table.replace("<table>", '<table id="{{ name }}">')
     assert reduce_text(template, ("boilerplate",)) == (template, [])
+
+
+def test_blanks_that_fill_a_page_go() -> None:
+    words = "A sentence that is long enough to be one of a page that somebody reads from above.  \n   \n\n \t\n"
+    links = "".join(f"It is near [place {n}](about:blank/place{n}.html).\n" for n in range(20))
+    page = f"{words * 30}# Places\n\n{words}{links}\n{words}"
+    text = reduce_text(page, ("boilerplate",))[0]
+    assert "above.\n\nA sentence" in text
+    assert "[place 3](place3.html)" in text
