@@ -139,7 +139,8 @@ class Compared(NamedTuple):
     tool: str
     both: int  # as sent, by both channels
     text: int  # as sent, the text alone
-    shaped: int
+    shaped: int  # as the proxy sends it: the text, which clients show
+    beside: int  # its structured content, where that goes beside the text
     faults: tuple[str, ...]
 
 
@@ -147,13 +148,14 @@ def compare(server: str, direct: Reply, proxied: Reply) -> Compared:
     """Count one call, and name what a user would complain about."""
     text = exact(direct.texts)
     both = text + (exact(direct.structure) if direct.structure else 0)
-    shaped = exact("\n".join(filter(None, [proxied.texts, proxied.structure])))
+    shaped = exact(proxied.texts or proxied.structure)
     faults = []
     if proxied.failed != direct.failed:
         faults.append("fails" if proxied.failed else "fails no more")
     if shaped > both + (8 if direct.failed else 0):
         faults.append(f"dearer by {shaped - both}")
-    return Compared(server, direct.tool, both, text, shaped, tuple(faults))
+    beside = exact(proxied.structure) if proxied.texts and proxied.structure else 0
+    return Compared(server, direct.tool, both, text, shaped, beside, tuple(faults))
 
 
 def gone(direct: Reply, proxied: Reply) -> list[str]:
@@ -253,17 +255,19 @@ def main(place: Path = PLACE, *names: str) -> None:
     median = statistics.median(100 * (1 - one.shaped / one.both) for one in run.compared if one.both)
     dearer = sum(any(fault.startswith("dearer") for fault in one.faults) for one in run.compared)
     fails = sum("fails" in one.faults for one in run.compared)
+    beside = sum(one.beside for one in run.compared)
     starts, calls = (1000 * statistics.median(found) for found in (run.starts, run.calls))
     without = f" Did not answer here: {', '.join(run.silent)}." if run.silent else ""
     write_section(
         "Real servers",
         "Each server is called directly and through the proxy without any config, by the same client. Tokens of all"
-        " answers as sent by both channels, of the text alone, and of what the proxy sends; what that saves of both"
-        " channels and of the text. Where structured content says more than the text, shaped text costs more than the"
-        f" text alone (-). The median answer saves {median:.0f}% of both channels. Calls that fail only through the"
-        f" proxy: {fails}; answers that are dearer than both channels: {dearer} of {len(run.compared)}. At the median"
-        f" the proxy adds {starts:.0f} ms to a server's start and {calls:.1f} ms to a call, on a machine that is"
-        f" busy.{without}\n\n"
+        " answers as sent by both channels, of their text alone, and of the text that the proxy sends; what that saves"
+        " of both channels and of the text. Where structured content says more than the text, shaped text costs more"
+        f" than the text alone (-). Beside the text go {beside:,} tokens of structured content that MCP Apps draw. The"
+        f" median answer saves {median:.0f}% of both channels. Calls that fail only through the proxy: {fails}; answers"
+        f" that are dearer than both channels: {dearer} of {len(run.compared)}; some servers never answer twice the"
+        f" same. At the median the proxy adds {starts:.0f} ms to a server's start and {calls:.1f} ms to a call, on a"
+        f" machine that is busy.{without}\n\n"
         + markdown_table(
             ("server", "version", "calls", "both channels", "text", "shaped", "of both", "of text", "differs"),
             [*rows, total],
