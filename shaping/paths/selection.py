@@ -211,15 +211,10 @@ def _elsewhere(value: Any, word: str) -> Iterator[str]:
 def misses(value: Any, paths: Iterable[str]) -> Iterator[Miss]:
     """Describe, for each path that has no match, what may be meant by it."""
     for path in paths:
-        missed = _missed(value, path)
+        try:
+            missed = miss(value, path) if select(value, path) == [] else None
+        except LookupError:
+            missed = miss(value, path) or Miss(path)
         if missed is not None:
             # A field applies to every element anyway, so how a path into a list begins is no help.
             yield replace(missed, begin="")
-
-
-def _missed(value: Any, path: str) -> Miss | None:
-    try:
-        found = select(value, path)
-    except LookupError:
-        return miss(value, path) or Miss(path)
-    return miss(value, path) if found == [] else None

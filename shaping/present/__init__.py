@@ -313,7 +313,8 @@ def fit_lines(plan: Plan, attempt: Callable[[int | None, Detail], tuple[R, str, 
 def _cut(whole: Presented, render: Callable[[Presented], str], exact: Callable[[str], int]) -> Presented:
     """Return the largest cut that fits."""
     response, fitted = _largest(whole, render, exact)
-    if not fitted.fits or _is_mute(fitted, whole.cleaned.value):
+    data = whole.cleaned.value
+    if not fitted.fits or (isinstance(data, str | list | dict) and data and not fitted.value):
         # What is said about the cut would take all of the budget: then it is only said that there was one.
         plan = whole.plan.replace(debug=False)
         response, _ = _largest(replace(whole, terse=True, plan=plan), render, exact)
@@ -334,10 +335,6 @@ def _largest(
     # What was rendered to be counted is not rendered again to go out.
     rendered = (one for one in reversed(tried) if one.fitted.value is fitted.value)
     return next(rendered, None) or replace(whole, fitted=fitted), fitted
-
-
-def _is_mute(fitted: Fitted, value: Any) -> bool:
-    return isinstance(value, (str, list, dict)) and bool(value) and not fitted.value
 
 
 # What goes out when shaping is switched off, only observes, or fails: the tool's answer, never less.

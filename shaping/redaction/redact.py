@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
+from operator import is_not
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
@@ -246,7 +247,7 @@ class _RedactionWalk:
             self.value(item, (trail, index), (pair if index else "") or context, _element(state, index, len(value)))
             for index, item in enumerate(value)
         ]
-        return new if any(map(_differs, new, given)) else given
+        return new if any(map(is_not, new, given)) else given
 
     def _words(self, words: Sequence[str], trail: Trail) -> list[str]:
         """Look at the words of a command, which tell only together where its password stands."""
@@ -392,10 +393,6 @@ def _is_table(value: Any, width: int) -> bool:
         and value
         and all(isinstance(row, list) and len(row) == width for row in value)
     )
-
-
-def _differs(new: object, old: object) -> bool:
-    return new is not old
 
 
 def _element(state: State, index: int, size: int) -> State:

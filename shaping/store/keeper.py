@@ -335,7 +335,9 @@ def payload(content: bytes, plan: Plan) -> bytes:
 
 def make_ref(secret: bytes, tool: str, content: bytes, owner: str | None = None) -> str:
     """Name an answer: under one secret, the same tool, content and owner give the same ref, and nothing else does."""
-    return "r_" + _letters(_keyed(secret, b"ref", _raw(tool), _raw(owner or ""), content, size=_REF_BYTES))
+    digest = _keyed(secret, b"ref", _raw(tool), _raw(owner or ""), content, size=_REF_BYTES)
+    # Small letters and digits alone: a model copies them without a slip, and they need no quotes anywhere.
+    return "r_" + b32encode(digest).decode().rstrip("=").lower()
 
 
 def make_cursor(secret: bytes, ref: str, position: str) -> str:
@@ -375,8 +377,3 @@ def _take_in(digest: blake2b, part: bytes) -> None:
 
 def _raw(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
-
-
-def _letters(raw: bytes) -> str:
-    # Small letters and digits alone: a model copies them without a slip, and they need no quotes anywhere.
-    return b32encode(raw).decode().rstrip("=").lower()

@@ -92,7 +92,8 @@ class BpeCounter:
         try:
             if len(text) <= EXACT_UP_TO:
                 return TokenCount(self.exact(text))
-            return self._sampled(text)
+            tokens, error_bound = estimate(_without_surrogates(text), self.load())
+            return TokenCount(tokens, "sampled", error_bound)
         except CountingError:
             return by_characters(text)
 
@@ -117,10 +118,6 @@ class BpeCounter:
                 self._count = self._load(self.name)
             except Exception as failure:  # noqa: BLE001 - remembered: a load that fails is not tried at every call
                 self._failure = failure
-
-    def _sampled(self, text: str) -> TokenCount:
-        tokens, error_bound = estimate(_without_surrogates(text), self.load())
-        return TokenCount(tokens, "sampled", error_bound)
 
 
 def _without_surrogates(text: str) -> str:

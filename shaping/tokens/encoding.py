@@ -128,7 +128,8 @@ class Encoding:
         self._pattern = definition(name).pat_str
         self._find_ascii = _compile_ascii(self._pattern)
         self._find_any: Callable[[str], list[str]] | None = None
-        self._words, self._counts = _Counts(self._count_word), _Counts(self._count_piece)
+        self._counts = _Counts(self._count_piece)
+        self._words = _Counts(lambda word: sum(map(self._counts.__getitem__, self._pieces(word))))
 
     def count(self, text: str) -> int:
         """Count the tokens of a text."""
@@ -145,9 +146,6 @@ class Encoding:
 
             self._find_any = regex.compile(self._pattern).findall
         return self._find_any(text)
-
-    def _count_word(self, word: str) -> int:
-        return sum(map(self._counts.__getitem__, self._pieces(word)))
 
     def _count_piece(self, piece: str) -> int:
         runs = _RUNS.finditer(piece) if len(piece) > 3 * _RUN else ()
