@@ -212,8 +212,7 @@ def check_traffic(
         for done, (some, report) in enumerate(run(partial(_check_piece, _given(config)), todo), 1):
             traffic, merged = traffic.merge(some), merged.merge(report)
             progress("answers", done, len(todo))
-    traffic = traffic.of_folder(folder)
-    drift = find_drift(traffic, config, baseline, whole=True)
+    drift = find_drift(traffic.ordered(), config, baseline, whole=True)
     path = findings_path()
     if path is not None:
         with suppress(OSError):  # the page shows it where it can be written; the check has its result all the same

@@ -102,6 +102,30 @@ class Sample:
         return ToolCall(*orjson.loads(self.written))
 
 
+class _FieldNode:
+    """A field in the tree of a tool's fields: its statistics, and what stands below it."""
+
+    __slots__ = ("below", "call", "path", "statistics")
+
+    def __init__(self, path: str = "") -> None:
+        self.path = path
+        self.statistics: FieldStatistics | None = None  # none where only objects stand here
+        self.call = 0  # the last call that it was in
+        self.below: dict[str | int, _FieldNode] = {}
+
+    def child(self, name: str | int) -> _FieldNode:
+        """Return the node of a member by its name, or of _EACH or _ANY."""
+        found = self.below.get(name)
+        if found is None:
+            path = (
+                f"{self.path}.*".removeprefix(".")
+                if name == _ANY
+                else join(self.path, slice(None) if name == _EACH else name)
+            )
+            found = self.below[name] = _FieldNode(path)
+        return found
+
+
 @dataclass(slots=True)
 class ToolStatistics:
     """All calls of one tool: how many, what they cost, what fields they have, and some of them whole."""
@@ -117,6 +141,7 @@ class ToolStatistics:
     arguments: frozenset[str] = frozenset()  # names that it is called with
     fields: dict[str, FieldStatistics] = field(default_factory=dict)
     samples: dict[str, Sample] = field(default_factory=dict)  # by the hash of their content, the smallest ones
+    _root: _FieldNode = field(default_factory=_FieldNode, init=False, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -142,8 +167,8 @@ class ToolStatistics:
             samples=_smallest({**self.samples, **other.samples}),
         )
 
-    def add(self, call: ToolCall, used: Used, root: _FieldNode) -> None:
-        """Take one call; `root` is the tree of the tool's fields."""
+    def add(self, call: ToolCall, used: Used) -> None:
+        """Take one call."""
         self.calls += 1
         self.failed += call.failed
         tokens = count(call.text_before())
@@ -153,36 +178,12 @@ class ToolStatistics:
             self.arguments |= call.arguments.keys()
         walk = _StatisticsWalk(self, used)
         for data in call.data():
-            walk.add(data, root, "", 0)
+            walk.add(data, self._root, "", 0)
         self.used += len(walk.used)
         written = orjson.dumps([getattr(call, name) for name in _CALL_FIELDS], option=orjson.OPT_NON_STR_KEYS)
         digest = hashlib.blake2b(written, digest_size=8).hexdigest()
         if not call.failed and (len(self.samples) < _SAMPLES or digest < max(self.samples)):
             self.samples = _smallest({**self.samples, digest: Sample(written, frozenset(walk.used))})
-
-
-class _FieldNode:
-    """A field in the tree of a tool's fields: its statistics, and what stands below it."""
-
-    __slots__ = ("below", "call", "path", "statistics")
-
-    def __init__(self, path: str = "") -> None:
-        self.path = path
-        self.statistics: FieldStatistics | None = None  # none where only objects stand here
-        self.call = 0  # the last call that it was in
-        self.below: dict[str | int, _FieldNode] = {}
-
-    def child(self, name: str | int) -> _FieldNode:
-        """Return the node of a member by its name, or of _EACH or _ANY."""
-        found = self.below.get(name)
-        if found is None:
-            path = (
-                f"{self.path}.*".removeprefix(".")
-                if name == _ANY
-                else join(self.path, slice(None) if name == _EACH else name)
-            )
-            found = self.below[name] = _FieldNode(path)
-        return found
 
 
 class _StatisticsWalk:
@@ -280,7 +281,6 @@ class TrafficStatistics:
     tools: dict[tuple[str, str], ToolStatistics] = field(default_factory=dict)
     definitions: dict[str, tuple[float, list[dict[str, Any]]]] = field(default_factory=dict)  # by server
     torn: int = 0  # lines that could not be read
-    _roots: dict[tuple[str, str], _FieldNode] = field(default_factory=dict, compare=False, repr=False)
 
     def merge(self, other: TrafficStatistics) -> TrafficStatistics:
         """Return the statistics of both."""
@@ -295,11 +295,8 @@ class TrafficStatistics:
 
     def add(self, call: ToolCall, usage: Usage) -> None:
         """Take one call."""
-        key = call.server, call.tool
-        if key not in self._roots:
-            self.tools.setdefault(key, ToolStatistics(call.server, call.tool, call.form))
-            self._roots[key] = _FieldNode()
-        self.tools[key].add(call, usage.used(call), self._roots[key])
+        tool = ToolStatistics(call.server, call.tool, call.form)
+        self.tools.setdefault((call.server, call.tool), tool).add(call, usage.used(call))
 
     def argument_names(self, server: str) -> frozenset[str]:
         """Return the names of arguments that the tools of a server are called with."""
@@ -315,12 +312,6 @@ class TrafficStatistics:
             key: replace(found, fields=dict(sorted(found.fields.items()))) for key, found in sorted(self.tools.items())
         }
         return TrafficStatistics(tools, dict(sorted(self.definitions.items())), self.torn)
-
-    def of_folder(self, folder: Path) -> TrafficStatistics:
-        """Return the same in that order, as all that a folder or a file holds, or end where a file is no recording."""
-        if folder.is_file() and not self.tools and not self.definitions:
-            raise TrafficError(f"{folder} is not a recording; `shaping proxy --record FOLDER` makes some")
-        return self.ordered()
 
 
 def _smallest(samples: Mapping[str, Sample]) -> dict[str, Sample]:
@@ -369,7 +360,7 @@ def read_traffic(
         for done, one in enumerate(run(statistics_of, map(usage.of_sessions, sessions), todo), 1):
             merged = merged.merge(one)
             progress("answers", done, len(todo))
-    return merged.of_folder(folder)
+    return merged.ordered()
 
 
 def _usage_of(piece: Piece) -> Usage:

@@ -127,6 +127,8 @@ def pieces(folder: Path) -> list[Piece]:
             f"there are no recordings in {folder}; `shaping proxy --record {folder}` makes some,"
             " and `shaping discover` reads what your clients keep"
         )
+    if folder.is_file() and all(one is None for one in read_piece((FileRange(folder),))):
+        raise TrafficError(f"{folder} is not a recording; `shaping proxy --record FOLDER` makes some")
     found: list[list[FileRange]] = [[]]
     room = _PIECE
     for path in files:
