@@ -160,28 +160,28 @@ def read_opencode(path: Path) -> Iterator[Transcript]:
         yield found.transcript()
 
 
-def _opencode_part(found: _Session, part: Any, time: float, role: str | None, servers: Iterable[str]) -> None:
+def _opencode_part(found: _Session, part: Any, time: float, role: str | None, servers: Mapping[str, str]) -> None:
     if part.get("type") == "text":
         found.text(time, part.get("text", ""), own=role == "assistant")
     elif part.get("type") == "tool":
         name, state = part["tool"], part.get("state") or {}
-        server = next((one for one in servers if name.startswith(f"{_identifier(one)}_")), "")
-        tool = name.removeprefix(f"{_identifier(server)}_") if server else name
-        found.call(part["callID"], time, server, tool, state.get("input"))
+        prefix = next(filter(name.startswith, servers), "")
+        found.call(part["callID"], time, servers.get(prefix, ""), name.removeprefix(prefix), state.get("input"))
         if state.get("status") in {"completed", "error"}:
             text = str(state.get("output", state.get("error", "")))
             found.result(part["callID"], text, failed=state["status"] == "error")
 
 
-def _opencode_servers(path: Path) -> list[str]:
-    """Return the names of opencode's servers, the longest first: a tool's name begins with its server's."""
+def _opencode_servers(path: Path) -> dict[str, str]:
+    """Return the names of opencode's servers by what their tools' names begin with, the longest first."""
     home = path.parents[3] if len(path.parents) > 3 else path.parent
     config: Mapping[str, Any] = {}
     for place in (path.with_name("opencode.json"), home / ".config" / "opencode" / "opencode.json"):
         with suppress(OSError, orjson.JSONDecodeError):
             config = orjson.loads(place.read_bytes())
             break
-    return sorted(config.get("mcp") or (), key=lambda name: (-len(name), name))
+    names = sorted(config.get("mcp") or (), key=lambda name: (-len(name), name))
+    return {re.sub(r"[^a-zA-Z0-9_-]", "_", name) + "_": name for name in names}
 
 
 FORMATS: Final[Mapping[str, tuple[Callable[[Path], Iterator[Transcript]], tuple[str, ...]]]] = {
@@ -220,10 +220,6 @@ def _named(name: str) -> tuple[str, str]:
     """Take the server's name out of a tool's, where it has one."""
     found = _MCP_TOOL.fullmatch(name)
     return (found["server"], found["tool"]) if found else ("", name)
-
-
-def _identifier(server: str) -> str:
-    return re.sub(r"[^a-zA-Z0-9_-]", "_", server)
 
 
 def _parsed(text: Any) -> Any:

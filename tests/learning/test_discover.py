@@ -10,8 +10,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from typer.testing import CliRunner
 
 from shaping import Recorder, Shaper
+from shaping.cli.app import build
 from shaping.cli.discover import discover as discover_here
 from shaping.learning.transcripts import read_codex
 from shaping.tokens import count, exact
@@ -164,3 +166,9 @@ def test_twice_the_sessions_calls_or_rows_take_at_most_about_twice_the_steps(
         assert answer.data["tools"][0]["used_later"] > 0
         taken.append(steps)
     assert taken[2] < 2.2 * taken[1]
+
+
+def test_a_file_that_is_no_recording_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.jsonl").write_text('{"a": 1}\nwords\n')
+    done = CliRunner().invoke(build(), ["discover", str(tmp_path / "notes.jsonl")])
+    assert (done.exit_code, "is not a recording" in done.stderr) == (1, True)
