@@ -74,6 +74,7 @@ _WIDE_GAP = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")
 _TAGGED = re.compile(r"#(\d+)(?:=(.*)|( \((\d+) lines\):)|(?: (.*))?)")
 
 _NAME, _LAST_WORD = re.compile(r"[\w.@:/+~%-]{1,80}"), re.compile(r"(?:[^\W_]*|.)\Z")
+_NAMES = re.compile(rf"^(?:{_NAME.pattern}+\r?\n){{19}}", re.MULTILINE)
 _LIST, _ROW = 20, 100  # lines of one word from which they stand in one line, and how many stand in it at most
 _LISTED = re.compile(r"\[\d+ lines(?:, (\S+)… each)?\] (.*)")
 
@@ -112,7 +113,7 @@ def encode(text: str) -> str:
     ways = [written] if _pays(written, text) else []
     if marked and _pays(in_marks := f"{LEGEND}\n{_in_kinds(marked)}", text) and not _is_source(lines):
         ways.append(in_marks)
-    if listed := _in_lists(lines):
+    if _NAMES.search(text) and (listed := _in_lists(lines)):
         in_lists = _in_kinds(listed)
         # Blanks in place of ends of lines are as many characters, but fewer tokens.
         ways += [in_lists] if count(in_lists) <= _WORTH * count(text) else []
@@ -175,8 +176,6 @@ def decode(text: str) -> str:
         if left:
             lines.append(filled(templates[tag], line[1:]))
             left -= 1
-        elif listed := _LISTED.fullmatch(line):
-            lines += [f"{listed[1] or ''}{word}" for word in listed[2].split(" ")]
         elif found is not None and found[2] is not None:
             templates[found[1]] = PLACE.split(found[2])
         elif found is None or found[1] not in templates:
@@ -185,7 +184,9 @@ def decode(text: str) -> str:
             tag, left = found[1], int(found[4])
         else:
             lines.append(filled(templates[found[1]], found[5] or ""))
-    return "\n".join(unmark(lines) if first == LEGEND else with_paths([first, *lines]) if are_below else lines)
+    if first == LEGEND:
+        return "\n".join(unmark(lines))
+    return "\n".join(with_paths([first, *lines]) if are_below else _out_of_lists(lines))
 
 
 def _in_lists(lines: Words) -> list[str]:
@@ -203,6 +204,15 @@ def _in_lists(lines: Words) -> list[str]:
             row = [name.removeprefix(shared) for name in names]
             listed.append(f"[{len(row)} lines{f', {shared}… each' if shared else ''}] {' '.join(row)}")
     return listed if len(listed) < len(lines) and not _is_source(lines) else []
+
+
+def _out_of_lists(lines: Words) -> Iterator[str]:
+    """Return the lines, those of one word each that stand in one line at their places."""
+    for line in lines:
+        if listed := _LISTED.fullmatch(line):
+            yield from (f"{listed[1] or ''}{word}" for word in listed[2].split(" "))
+        else:
+            yield line
 
 
 def _is_name(line: str) -> bool:
@@ -324,14 +334,14 @@ def below_paths(lines: Words) -> list[str]:
         f"({'|'.join(map(re.escape, sorted(paths, reverse=True)))})(?:([:-])(?=\\d+\\2)|(?=\\(\\d+,\\d+\\): ))"
     )
     shared = commonprefix([*paths])  # noqa: RUF071 (cut at its last slash)
-    folder = shared.rpartition("/")[0] if len(paths) > 1 else ""
-    written = [_PATHS_LEGEND.format(f" in {folder}/" if folder else "")]
+    folder = shared[: shared.rfind("/") + 1] if len(paths) > 1 else ""
+    written = [_PATHS_LEGEND.format(f" in {folder}" if folder else "")]
     path = None
     for line in lines:
         if found := place.match(line):
             if found[1] != path:
                 path = found[1]
-                written.append(path.removeprefix(f"{folder}/"))
+                written.append(path.removeprefix(folder))
             written.append(line[found.end() :])
         else:
             path = path if line in _BETWEEN else None

@@ -333,3 +333,16 @@ def test_many_lines_of_one_word_stand_in_a_line() -> None:
     assert encode("[3 lines] a b c\n" + names) == "[3 lines] a b c\n" + names
     values = "\n".join(f"{number},{number * 7}" for number in range(40))
     assert encode(values) == values
+
+
+@given(st.lists(st.text("ab:-./7", min_size=1, max_size=6), min_size=20, max_size=60), st.integers(1, 40))
+def test_any_words_come_back(words: list[str], times: int) -> None:
+    text = "\n".join(["Found:", *words * times, "", *words])
+    assert decode(encode(text)) == text
+
+
+def test_a_path_from_the_root_keeps_its_slash_alone_and_beside_others() -> None:
+    for paths in (("/srv/application/views.py",), ("/srv/application/views.py", "/var/log/application/one.log")):
+        found = "\n".join(f"{path}:{n}: something odd {n * n} was found" for path in paths for n in range(9))
+        assert encode(found) != found
+        assert decode(encode(found)) == found
