@@ -73,7 +73,7 @@ def named_secrets(text: str) -> Iterator[tuple[int, int]]:
 
 
 _ASSIGNMENT: Final = re.compile(
-    r"""(?<![A-Za-z0-9_.-])(?:(?P<first>[A-Za-z]{2,20})[ ])?(?P<name>[A-Za-z][A-Za-z0-9_.-]{1,80}+)"""
+    r"""(?<![\w.-])(?:(?P<first>[^\W\d_]{2,20})[ ])?(?P<name>[^\W\d_][\w.-]{1,80}+)"""
     r"""(?:\[[0-9]{0,9}\])?["'\\]{0,3}[ \t]{0,3}(?:=>|:=|[:=])[ \t]{0,3}"""
 )
 _ASSIGNED: Final = re.compile(
@@ -81,11 +81,11 @@ _ASSIGNED: Final = re.compile(
     r"""|["'\\]{0,3}(?:(?i:bearer|basic|token)[ \t])?(?P<value>(?!//)[^\s"'\\,;&{}\[\]|]{2,}+))"""
 )
 _LINE: Final = re.compile(
-    r"^[ \t>*+-]{0,8}(?P<name>[A-Za-z][A-Za-z0-9_. -]{1,60}?)[ \t]{0,2}[:=][ \t]+"
+    r"^[ \t>*+-]{0,8}(?P<name>[^\W\d_][\w. -]{1,60}?)[ \t]{0,2}[:=][ \t]+"
     r"(?P<value>[^\s,;=:\"'{\[|>][^,;=:\"'\r\n]*)$",
     re.MULTILINE,
 )
-_NAME: Final = r"(?P<name>[A-Za-z][A-Za-z0-9_.:-]{1,80}+)"
+_NAME: Final = r"(?P<name>[^\W\d_][\w.:-]{1,80}+)"
 # Elements and attributes of XML and HTML, and options of commands.
 _MARKED: Final = tuple(
     re.compile(pattern)
@@ -98,7 +98,7 @@ _MARKED: Final = tuple(
 )
 # A value of YAML in the lines below its name.
 _BLOCK: Final = re.compile(
-    r"""^(?P<indent>[ \t]*)(?:- )?["']?(?P<name>[A-Za-z][A-Za-z0-9_.-]{1,80}+)["']?:[ \t]*"""
+    r"""^(?P<indent>[ \t]*)(?:- )?["']?(?P<name>[^\W\d_][\w.-]{1,80}+)["']?:[ \t]*"""
     r"""(?:[|>][+-]?[0-9]?[ \t]*)?\n"""
     r"""(?=(?P<value>(?:(?P=indent)[ \t]+\S[^\n]*(?:\n|\Z)){1,50}+))""",
     re.MULTILINE,
@@ -188,8 +188,8 @@ def _header(line: str, named: Named) -> tuple[list[tuple[int, int]], str, list[i
 
 
 def _mentions(line: str, named: Named) -> bool:
-    return any(named(word) for word in re.findall(r"[A-Za-z][A-Za-z0-9_.-]*(?: [A-Za-z]+)?", line)) or any(
-        named(word) for word in re.findall(r"[A-Za-z0-9_-]+", line)
+    return any(named(word) for word in re.findall(r"[^\W\d_][\w.-]*(?: [^\W\d_]+)?", line)) or any(
+        named(word) for word in re.findall(r"[\w-]+", line)
     )
 
 

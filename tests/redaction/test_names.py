@@ -111,3 +111,17 @@ def test_a_configured_path_holds_in_texts_labels_headers_and_keys(said: object) 
 
 def test_a_path_of_two_letters_holds_in_a_text() -> None:
     assert redact("id: 4711, grid: 8", paths=["id"])[0] == "id: [redacted:path], grid: 8"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "schlüssel=hunter2",
+        "schlüssel: hunter2",
+        "<schlüssel>hunter2</schlüssel>",
+        "schlüssel:\n  hunter2\n",
+        "name,schlüssel\nAda,hunter2\n",
+    ],
+)
+def test_a_redacted_name_may_be_in_any_language(text: str) -> None:
+    assert "hunter2" not in redact(text, paths=["schlüssel"])[0]
