@@ -152,6 +152,14 @@ def test_objects_keyed_by_id_are_rows_with_their_key() -> None:
     assert encode(value) == 'variants{4}:\n id={(key)}\n(key),price\n"100",0\n"101",1\n"102",2\n"103",3'
 
 
+@pytest.mark.parametrize("name", ["(key)", "(value)"])
+def test_members_named_as_the_columns_of_an_object_stay_members(name: str) -> None:
+    value: Any = {f"pod-{n}": {name: f"v{n}", "cpu": n, "zone": f"eu-{n}"} for n in range(30)}
+    assert decode(encode(value)) == value
+    nested: Any = [{"id": n, "pods": {f"pod-{at}-{n}": value[f"pod-{at}"] for at in range(9)}} for n in range(9)]
+    assert decode(encode(nested)) == nested
+
+
 def test_a_list_of_one_record_is_opened_where_it_holds_records() -> None:
     value: Any = {"runs": [{"tool": "x", "results": [{"id": 1}, {"id": 2}]}]}
     assert encode(value) == "runs[only]:\n tool: x\n results[2]:\n id\n 1\n 2"
@@ -434,6 +442,17 @@ def test_a_time_of_another_day_stays_whole() -> None:
     text = encode(value)
     assert text.splitlines()[1:4] == ["n,at=2021-02-18T{}.000+08:00", "0,2021-02-19T14:59:00.000+08:00", "1,14:59:01"]
     assert decode(text) == value
+
+
+@pytest.mark.parametrize("odd", ["n/a", "#1", "14:59:08", "2021-02-19"])
+def test_a_word_among_times_is_not_read_as_a_part_of_one(odd: str) -> None:
+    value: Any = [{"n": n, "at": f"2021-02-18T14:59:{n:02}Z" if n != 4 else odd} for n in range(9)]
+    assert decode(encode(value)) == value
+
+
+def test_times_inside_of_links_are_read_as_a_part_of_them() -> None:
+    value: Any = [{"n": n, "link": f"https://x.dev/{2010 + n}-02-18T14:59:00Z"} for n in range(9)]
+    assert decode(encode(value)) == value
 
 
 @pytest.mark.parametrize("zone", ["", "Z", "+02:00", "-0730", ".25Z", ".125+00:00"])

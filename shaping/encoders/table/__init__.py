@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from shaping.encoders.table.cells import FORMS, MISSING, ONLY, VALUE, Members, name, opened, quoted
+from shaping.encoders.table.cells import FORMS, KEY, MISSING, ONLY, VALUE, Members, name, opened, quoted
 from shaping.encoders.table.derive import TableContext, siblings
 from shaping.encoders.table.header import TableError, read_members, read_path
 from shaping.encoders.table.infer import keyed, keyed_scalars, table
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shaping.response import Json
 
 
-__all__ = ["VERSION", "decode", "encode"]
+__all__ = ["VERSION", "decode", "encode", "holds_records"]
 
 VERSION = 10  # of the format in docs/table-format.md; whatever changes a written text changes it
 
@@ -167,15 +167,20 @@ def _entries(lists: list[list[dict[str, Any]]]) -> tuple[str, list[str], list[li
 
 def _keyed(label: str, value: dict[str, Json], context: TableContext, indent: int) -> list[str]:
     """Return an object whose members are records of one shape as a table with their names as a column."""
-    records = [record for record in value.values() if type(record) is dict and record]
-    if len(records) < 4 or len(records) < len(value) or any(VALUE in record for record in records):
+    if not holds_records(value):
         return []
+    return write_table(f"{label}{{{len(value)}}}", keyed(list(value), list(value.values()), context), indent)  # type: ignore[arg-type]  # records
+
+
+def holds_records(value: dict[str, Json]) -> bool:
+    """Return whether the members of an object are records of one shape, so that they may be rows of a table."""
+    records = [record for record in value.values() if type(record) is dict and record]
+    if len(records) < 4 or len(records) < len(value) or any(KEY in record or VALUE in record for record in records):
+        return False
     common, every = set(records[0]).intersection(*records), set(records[0]).union(*records)
     # Records whose nulls were dropped have less in common; in a narrow table a few empty cells are easy to see.
     is_filled = common and len(every) <= _WIDE and 2 * sum(map(len, records)) >= len(every) * len(records)
-    if 2 * len(common) < max(map(len, records)) and not is_filled and not _are_mostly_alike(records):
-        return []
-    return write_table(f"{label}{{{len(records)}}}", keyed(list(value), records, context), indent)
+    return bool(is_filled) or 2 * len(common) >= max(map(len, records)) or _are_mostly_alike(records)
 
 
 def _are_mostly_alike(records: list[dict[str, Json]]) -> bool:

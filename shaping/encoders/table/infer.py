@@ -61,6 +61,7 @@ _LEAST = 7  # characters of JSON of a record with a member, and a comma
 _EMPTY = frozenset({NoneType, Missing})
 _PLAIN = frozenset({str, int, bool, NoneType})
 _JSON = frozenset("{[")
+_COLUMNS = frozenset({KEY, VALUE})  # of objects as tables: no record in one has members of these names
 _LISTS, _ONE = frozenset({list, Missing}), frozenset({str, int, float, bool})
 
 
@@ -152,7 +153,7 @@ def _records(column: list[Any], kinds: set[type], context: TableContext, at: Col
     records = Members(rows)
     if records.are_maps():
         items = [item for row in rows for item in row.values()]
-        if not all(type(item) is dict and item for item in items):
+        if not all(type(item) is dict and item and not _COLUMNS & item.keys() for item in items):
             return []
         inner = keyed([key for row in rows for key in row], items, context, at.depth + 1)
         return [Items(at.label, _marks(column), inner, list(map(len, rows)), keyed=True)]

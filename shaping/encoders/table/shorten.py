@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections import Counter
-from operator import ne
+from operator import eq, ne
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shaping.encoders.table.cells import bares, quoted
@@ -93,8 +93,8 @@ def pattern(column: list[str]) -> tuple[str, list[str]] | None:
         for text in column
     ]
     around = f"{start}{{}}{end}"
-    # What looks like a whole time is read as one.
-    has_whole = is_time and max(map(len, between)) >= _MINUTES and any(map(_TIME.match, between))
+    # What looks like a whole time is read as one, and nothing else is.
+    has_whole = (is_time and any(map(eq, between, column))) or any(map(_TIME.match, between))
     if not all(between) or (has_whole and [around_cell(around, cell) for cell in between] != column):
         return None
     return around, bares(between)
