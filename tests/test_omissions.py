@@ -270,6 +270,25 @@ def test_members_that_only_some_records_lack_are_told_from_those_that_all_lack()
     assert [set(row) for row in rows[:3]] == [{"n", "body", "labels"}, {"n"}, {"n", "body"}]
 
 
+def test_null_and_empty_members_of_records_under_ids_are_named_once_as_those_of_a_list() -> None:
+    records: dict[str, Any] = {
+        f"0f3c{n:04}-58f6-4a1b-9c2d-7d11e0a9{n:04}": {
+            "state": "up",
+            "cpu": n,
+            "note": None,
+            "disk": {"mount": "/", "used": None if n % 2 else n},
+            "tags": [],
+        }
+        for n in range(12)
+    }
+    with using(dialect="none"):
+        for value in (records, {"pods": records, "total": 12}):
+            shaped = Shaper({}).shape(value, tool="t")
+            assert shaped.text.splitlines()[-1] == "null: note; null if missing: disk.used; empty: tags"
+        mixed = [{"id": 1, "pods": records}, {"id": 2, "pods": [1]}]
+        assert "note" in Shaper({}).shape(mixed, tool="t").text
+
+
 def test_null_and_empty_members_of_one_record_are_named_too() -> None:
     with using(dialect="none"):
         shaped = Shaper({}).shape(RECORDS[0] | dict.fromkeys(("closed_by", "closed_at", "locked_at")), tool="t")

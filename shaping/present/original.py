@@ -184,12 +184,22 @@ class Original:
 
     @cached_property
     def _absent(self) -> list[OmittedMembers]:
-        """The null and empty members that were dropped, but for the members of what noise rules took whole."""
+        """The null and empty members that were dropped, but for the members of what noise rules took whole.
+
+        The records of an object, which stand in the text as rows, are one place, as those of a list are.
+        """
         gone = [found for found in self._empties if found.omission.reason in _NULL_OR_EMPTY]
-        if not self.cleaned.omissions:
-            return gone
-        before, after = _Values([self.cleaned.without_empties]), _Values([self.cleaned.value])
-        return [found for found in gone if not _went_with(found.trail, before, after)]
+        if self.cleaned.omissions:
+            before, after = _Values([self.cleaned.without_empties]), _Values([self.cleaned.value])
+            gone = [found for found in gone if not _went_with(found.trail, before, after)]
+        data = _Values([self.cleaned.with_empties])
+        together: dict[tuple[Trail, Reason], list[OmittedMembers]] = {}
+        for found in gone:
+            together.setdefault((_among_records(found.trail, data), found.omission.reason), []).append(found)
+        return [
+            OmittedMembers(_omission(trail, sum(one.omission.count for one in alike), why), alike[0].samples, trail)
+            for (trail, why), alike in together.items()
+        ]
 
     @property
     def has_absent(self) -> bool:
@@ -268,11 +278,18 @@ def _member_name(omission: Omission) -> str:
 class _Values:
     """The values at a place, those of all elements of a list together, and at the places below that were looked at."""
 
-    __slots__ = ("below", "values")
-
     def __init__(self, values: list[Any]) -> None:
         self.values = values
         self.below: dict[str | int, _Values] = {}
+
+    @cached_property
+    def hold_records(self) -> bool:
+        """Whether they are objects whose members a table shows as its rows."""
+        if not all(type(value) is dict and set(map(type, value.values())) == {dict} for value in self.values):
+            return False
+        from shaping.encoders.table import holds_records  # noqa: PLC0415 (small answers do without it: costs 15 ms)
+
+        return all(map(holds_records, self.values))
 
     def at(self, trail: Trail) -> _Values:
         """Return the values at a place below."""
@@ -282,12 +299,23 @@ class _Values:
         above = self.at(parent)
         found = above.below.get(step)
         if found is None:
-            found = above.below[step] = _Values(
-                [value[step] for value in above.values if type(value) is dict and step in value]
-                if isinstance(step, str)
-                else [item for value in above.values if type(value) is list for item in value]
-            )
+            if isinstance(step, str):
+                below = [value[step] for value in above.values if type(value) is dict and step in value]
+            elif above.hold_records:
+                below = [record for value in above.values for record in value.values()]
+            else:
+                below = [item for value in above.values if type(value) is list for item in value]
+            found = above.below[step] = _Values(below)
         return found
+
+
+def _among_records(trail: Trail, data: _Values) -> Trail:
+    """Return a place with the members of an object as the elements of a list, where they are records of one shape."""
+    if trail is None:
+        return None
+    parent, step = trail
+    above = _among_records(parent, data)
+    return (above, 0 if data.at(above).hold_records else step)
 
 
 def _is_shown(trail: Trail, data: _Values) -> bool:
@@ -339,8 +367,11 @@ def members_missing(before: Any, after: Any, reason: Reason | None = None) -> li
 
 
 def _omitted(trail: Trail, reason: Reason, values: list[Any]) -> OmittedMembers:
-    omission = Omission(write_trail(trail, general=True), len(values), reason)
-    return OmittedMembers(omission, tuple(values[:_SAMPLES]), trail)
+    return OmittedMembers(_omission(trail, len(values), reason), tuple(values[:_SAMPLES]), trail)
+
+
+def _omission(trail: Trail, count: int, reason: Reason) -> Omission:
+    return Omission(write_trail(trail, general=True), count, reason)
 
 
 def omitted_by_fields(cleaned: Cleaned, plan: Plan) -> list[OmittedMembers]:
