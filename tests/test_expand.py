@@ -525,3 +525,16 @@ def test_that_a_config_is_not_in_use_is_said_whatever_the_budget(
     shaped = Shaper(watch=False).shape([{"id": n, "name": f"row {n}"} for n in range(300)], overrides=overrides)
     said = "response_config.json is wrong at $.globl and is not in use as written; `shaping check` says why"
     assert [warned.message for warned in shaped.warnings] == [said]
+
+
+def test_the_cursor_of_a_cut_list_brings_its_other_records_where_a_list_in_a_record_was_cut_too() -> None:
+    issues = [{"id": n, "labels": [f"label {n} {word} " * 9 for word in ("one", "two", "three")]} for n in range(60)]
+    shaper = Shaper({}, expandable=True)
+    with using(max_tokens=150, dialect="none"):
+        page = shaper.shape(issues, tool="t")
+    assert [one.path for one in page.shown] == ["[0].labels", ""]
+    ref, shown = page.ref, {0}
+    while page.cursor:
+        page = shaper.expand(str(ref), cursor=page.cursor, max_tokens=600)
+        shown |= {record["id"] for record in page.data}
+    assert shown == set(range(60))

@@ -101,15 +101,18 @@ def _compare(before: Any, after: Any, place: Place, found: CutParts) -> None:
         return
     if isinstance(before, list):
         rows = found.errors.places(after)
+        first = next((at for at, number in enumerate(rows) if at != number), len(after))
+        if len(after) < len(
+            before
+        ):  # before what is in it, because the rest of the whole list is more than that of a part
+            found.first = found.first or (place[0], first)
         for number, new in zip(rows, after, strict=True):
             if before[number] is new:  # so that no path is written for the many that stay
                 continue
             _compare(before[number], new, (join(place[0], number), join(place[1], slice(None))), found)
         if len(after) < len(before):
-            first = next((at for at, number in enumerate(rows) if at != number), len(after))
             errors = sum(at >= first for at in found.errors.of(before)) if first < len(after) else 0
             found.lists.setdefault((place[1], len(after), first), []).append((place[0], len(before), errors))
-            found.first = found.first or (place[0], first)
     elif isinstance(before, dict):
         _compare_members(before, after, place, found)
     elif before != after:
