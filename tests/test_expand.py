@@ -9,7 +9,7 @@ import orjson
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from shaping import Shaper, tokens
+from shaping import Shaper, tokens, using
 from shaping.errors import ToolError
 from shaping.paths import compile_fields, parse, select
 from shaping.paths.grammar import Index, Name, Slice

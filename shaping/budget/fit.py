@@ -102,9 +102,7 @@ def _compare(before: Any, after: Any, place: Place, found: CutParts) -> None:
     if isinstance(before, list):
         rows = found.errors.places(after)
         first = next((at for at, number in enumerate(rows) if at != number), len(after))
-        if len(after) < len(
-            before
-        ):  # before what is in it, because the rest of the whole list is more than that of a part
+        if len(after) < len(before):  # the rest of a whole list is more than that of a part
             found.first = found.first or (place[0], first)
         for number, new in zip(rows, after, strict=True):
             if before[number] is new:  # so that no path is written for the many that stay
