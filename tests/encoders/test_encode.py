@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from shaping import tokens
 from shaping.encoders import Encoded, UnknownEncodingError, decode, encode
 
 RECORDS: list[Any] = [{"name": f"package-{i}", "version": f"1.{i}.0", "licence": "MIT"} for i in range(20)]
@@ -33,6 +34,20 @@ def test_auto_is_never_longer_than_compact_json() -> None:
 def test_a_table_that_is_hardly_shorter_is_weighed_by_tokens() -> None:
     value: Any = {"page": "\n".join("a line of ordinary words" for _ in range(12)), "n": 1}
     assert encode(value).encoding == "json"
+
+
+def test_a_table_that_is_hardly_shorter_than_compact_json_is_counted_too() -> None:
+    item = {
+        "owner": "user deploy",
+        "flags": {"on": False},
+        "open": True,
+        "count": 38,
+        "share": 0.486356645822525,
+        "steps": [[4, None], [0, "748fe2b2-08c4-5570-aad9-ad1d9fbb9fe2"]],
+        "at": "2026-02-12T21:02:44+02:00",
+    }
+    value: Any = {"total": 1, "items": [item], "next": None}
+    assert tokens.exact(encode(value).text) <= tokens.exact(encode(value, "json").text)
 
 
 def test_repeats_and_constants_are_said_in_every_row_where_they_are_off() -> None:
