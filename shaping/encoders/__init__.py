@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from shaping.encoders.formats import FORMATS
     from shaping.response import Json
 
-__all__ = ["FORMATS", "Encoded", "UnknownEncodingError", "decode", "encode", "holds_records"]
+__all__ = ["FORMATS", "Encoded", "UnknownEncodingError", "decode", "encode"]
 
 # Measured on 1,660 values of 90 tools: a text this much shorter than compact JSON, or this much where both are longer
 # than a screen, never has more tokens. In between, it is counted where a guess is under this share of that for JSON.
