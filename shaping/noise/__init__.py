@@ -144,15 +144,19 @@ class _Reduction:
         rows, drop = records.rows, records.drop
         if not drop and not records.changed:
             return
-        counts = [len(rows) if records.uniform else sum(key in row for row in rows) for key in drop]
         path = _path(steps)
-        gone = zip(drop, counts, drop.values(), strict=True)
-        changed = ((key, count, reason) for key, (count, reason) in records.changed.items())
         start = f"{path}." if path else ""
-        self.left_out += [
-            Omission(start + key if key.isidentifier() else join(path, key), count, reason)
-            for key, count, reason in chain(gone, changed)
-        ]
+
+        def place(key: str) -> str:
+            return start + key if key.isidentifier() else join(path, key)
+
+        for key, reason in drop.items():
+            count = len(rows) if records.uniform else sum(key in row for row in rows)
+            self.left_out.append(Omission(place(key), count, reason))
+        for key, (lost, reason) in records.changed.items():
+            for name, count in lost.items():
+                where = place(key) if name is None else join(place(key), name)
+                self.left_out.append(Omission(where, count, reason))
 
 
 def _about(kinds: dict[str, Kind], rules: tuple[NoiseRule, ...]) -> Sequence[NoiseRule]:

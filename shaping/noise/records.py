@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
-from itertools import chain, compress, islice
+from itertools import chain, compress, islice, starmap
 from operator import is_not, itemgetter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from shaping.noise.vocabulary import LINK_STARTS, meaning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from shaping.response import Json, Reason
 
@@ -118,6 +119,11 @@ MISSING: Final[Any] = object()
 _SHAPES = 24  # records of more shapes than this are sorted by the first of them
 
 
+def _lost_names(old: Any, new: Any) -> Iterable[str | None]:
+    """Return the names that an object has no more, or None for any other value that became another."""
+    return [name for name in old if name not in new] if type(old) is type(new) is dict else (None,)
+
+
 class Surroundings(NamedTuple):
     """What the records of one path stand in."""
 
@@ -150,7 +156,8 @@ class Records:
         self.kinds: dict[str, Kind] = {}
         self.drop: dict[str, Reason] = {}
         self.replace: dict[str, list[Any]] = {}  # a member's new value in every record, or MISSING
-        self.changed: dict[str, tuple[int, Reason]] = {}  # members whose values are shorter now: how many, and why
+        # Members whose values are shorter now, and why: how many of them, or of what they held under each name.
+        self.changed: dict[str, tuple[Counter[str | None], Reason]] = {}
         self.page = False  # whether a link of these records is kept
         self._members: dict[Kind, list[str]] = {}
         self._sort()
@@ -227,9 +234,10 @@ class Records:
 
     def replace_column(self, key: str, new: list[Any], reason: Reason) -> None:
         """Replace the values of a member, where any of them is another object."""
-        if count := sum(map(is_not, self.column(key), new)):
+        old = self.column(key)
+        if changed := list(compress(zip(old, new, strict=True), map(is_not, old, new))):
             self.replace[key] = new
-            self.changed.setdefault(key, (count, reason))
+            self.changed.setdefault(key, (Counter(chain.from_iterable(starmap(_lost_names, changed))), reason))
 
     def replace_texts(self, key: str, change: Callable[[str], str], reason: Reason) -> None:
         """Replace each string of a member by what a function makes of it."""

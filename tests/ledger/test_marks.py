@@ -71,6 +71,26 @@ def test_the_omissions_of_a_real_response_mark_all_that_is_missing() -> None:
     assert sum(reason == "fields" for _, reason in lines) == 30
 
 
+def test_a_link_that_the_model_read_is_not_marked_with_those_that_went() -> None:
+    api = "https://a.example/api"
+    rows = [
+        {
+            "id": n,
+            "links": {"self": f"{api}/{n}", "image": f"https://c.example/{n}.png", "next": f"{api}/{n + 1}"},
+            "n": n,
+        }
+        for n in range(8)
+    ]
+    shaped = Shaper({}).shape(rows, tool="t")
+    assert "(left out: 16 links (links.self, links.next))" in shaped.text
+    lines = marked(rows, *((each.path, each.count, each.reason) for each in shaped.omissions))
+    assert {text.split('"')[1]: reason for text, reason in lines if "https" in text} == {
+        "self": "links",
+        "image": None,
+        "next": "links",
+    }
+
+
 def test_nothing_was_left_out_of_an_answer_that_went_out_as_it_was() -> None:
     shaper = Shaper({}, expandable=True)
     person: dict[str, Any] = {"name": "Ada Lovelace", "manager": None, "tags": [], "team": "core"}
