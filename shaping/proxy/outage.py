@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import re
+from itertools import dropwhile
 from typing import TYPE_CHECKING, Any
 
 from shaping.proxy.messages import without_secrets
@@ -26,6 +28,7 @@ _PATH = "Correct the address: it usually ends in /mcp, or in /sse for the older 
 _HINTS = {401: _LET_IN, 403: _LET_IN, 404: _PATH, 405: _PATH, 406: _PATH, 410: _PATH}
 _CODES = {401: "AUTH_REQUIRED", 403: "PERMISSION_DENIED"}
 _LINE_SHOWN = 200
+_FRAME = re.compile(r'  File "|    [ ~]*\^[ ~^]*$')  # of a traceback: where it was, or the marks below the source
 
 
 def describe(detail: ErrorDetail) -> str:
@@ -128,7 +131,11 @@ def _error(code: str, message: str, **fields: Any) -> ErrorDetail:
 
 
 def _last_lines(child: Child) -> list[str]:
-    return [without_secrets(line.decode(errors="replace").strip())[:_LINE_SHOWN] for line in child.last_lines]
+    lines = [line.decode(errors="replace").rstrip() for line in child.last_lines]
+    # Of a traceback, the exception's own lines say what is wrong.
+    frames = [at for at, line in enumerate(lines) if _FRAME.match(line)]
+    own = list(dropwhile(lambda line: line.startswith(" "), lines[frames[-1] :])) if frames else lines
+    return [without_secrets(line.strip())[:_LINE_SHOWN] for line in own or lines]
 
 
 def _listed(lines: Sequence[str]) -> str:
