@@ -132,7 +132,7 @@ def _option(path: str) -> str:
 
 def with_suggestion(problem: str, word: str, known: Iterable[str]) -> str:
     """Add to a problem the known word that was most likely meant."""
-    meant = suggestion_for(word, known)
+    meant = suggestion_for(word, known, least=0.7)
     return f"{problem}; did you mean {meant!r}?" if meant else problem
 
 

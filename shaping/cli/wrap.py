@@ -38,6 +38,7 @@ from shaping.clients.wrap import (
     same_servers,
     server_entries,
     why_it_fails,
+    why_untested,
 )
 from shaping.proxy.upstream import START_SECONDS
 from shaping.settings.jsonc import JsoncError
@@ -122,6 +123,9 @@ def _is_found_here(path: Path) -> bool:
 
 def _why_it_fails(start_seconds: float, entry: Mapping[str, Any]) -> str | None:
     named = dict(pairwise(entry["args"])).get("--name", "a server")
+    if (reason := why_untested(entry)) is not None:
+        _say(f"not tested: {named}: {reason}")
+        return None
     _say(f"starting {named} once behind the proxy to test it (--no-test skips this)")
     return why_it_fails(entry, start_seconds)
 
@@ -298,7 +302,7 @@ def _report(file: Path, result: Rewritten, done: str) -> None:
     for name, reason in result.left:
         _say(f"not {done}: {name} in {file}: {reason}")
     if not result.changed and not result.left:
-        _say(f"there is no MCP server in {file}: expected mcpServers, servers, context_servers, mcp or mcp_servers")
+        _say(f"there is no MCP server in {file} under mcpServers, servers, context_servers, mcp or mcp_servers")
     for address in result.signing_in:
         _say(f"sign in once, before your client starts it: shaping tools --oauth --url {address}")
 

@@ -95,8 +95,8 @@ def wrap(text: str, options: WrapOptions = _DEFAULTS, *, toml: bool = False) -> 
         entry = _wrapped(server, options.program, [*named, *options.options, *(["--oauth"] if signs_in else [])])
         if isinstance(entry, str):
             return entry
-        # A server that wants a sign-in first, or values that only the client knows, cannot be tried here.
-        failure = None if signs_in or _UNFILLED.search(repr(entry)) else options.why_it_fails(entry)
+        # A server that wants a sign-in first cannot be tried here.
+        failure = None if signs_in else options.why_it_fails(entry)
         if failure is not None:
             # What failed, what the server printed and what to do stand on lines of their own.
             sentences = re.sub(r"(?<![.:;,])\s*\n", ". ", failure.strip())
@@ -357,6 +357,14 @@ def asks_credentials(url: str) -> bool:
             return refusal.code in _REFUSALS
     except (OSError, ValueError, http.client.HTTPException):
         return False
+
+
+def why_untested(entry: Mapping[str, Any]) -> str | None:
+    """Return why the server of a client's entry is not started here, or None."""
+    if entry.get("disabled") is True or entry.get("enabled") is False:
+        return "it is disabled"
+    variable = _UNFILLED.search(repr(entry))
+    return "its entry holds a variable that only your client fills in" if variable else None
 
 
 def why_it_fails(entry: Mapping[str, Any], start_seconds: float = START_SECONDS) -> str | None:

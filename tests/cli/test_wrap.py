@@ -146,7 +146,7 @@ def test_a_file_without_servers_is_left(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     file.write_text("{}")
     assert "there is no MCP server in " in run("wrap", str(file)).stderr
-    assert "there is no MCP server in " in run("unwrap", str(file)).stderr
+    assert f"there is no MCP server in {file} under mcpServers, servers, " in run("unwrap", str(file)).stderr
 
 
 def test_a_client_is_told_the_whole_path_of_the_running_program(
@@ -361,6 +361,25 @@ def test_where_no_server_works_behind_the_proxy_the_command_fails_with_whole_sen
     assert "before it answered: no license. Run its command" in done.stderr
 
 
+def test_what_cannot_be_tested_is_wrapped_and_named_with_the_reason(file: Path, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    touch = {"command": "touch", "args": [str(started)]}
+    listed = {"off": {**touch, "disabled": True}, "variable": {"command": "${env:PYBIN}"}}
+    file.write_text(json.dumps({"mcpServers": listed}))
+    said = run("wrap", str(file), test=True).stderr
+    assert "not tested: off: it is disabled" in said
+    assert "not tested: variable: its entry holds a variable that only your client fills in" in said
+    assert ("wrapped: off" in said, "wrapped: variable" in said, started.exists()) == (True, True, False)
+
+
+def test_of_a_traceback_only_the_exceptions_own_lines_are_quoted() -> None:
+    raising = "raise ValueError('the config has 1 problem:\\n  $.privat is unknown')"
+    code = f"def load():\n    {raising}\nload()\n"
+    entry = {"command": sys.executable, "args": ["-c", f"exec(compile({code!r}, 'x', 'exec'))"]}
+    why = str(why_it_fails(entry))
+    assert "before it answered:\n  ValueError: the config has 1 problem:\n  $.privat is unknown\n" in why, why
+
+
 def test_a_server_that_closes_its_output_and_stays_is_told_from_one_that_ended() -> None:
     entry = {"command": "sh", "args": ["-c", "echo busy >&2; exec 1>&-; exec sleep 600"]}
     assert str(why_it_fails(entry)).startswith("the server 'sh' closed its output before it answered:\n  busy")
@@ -373,6 +392,11 @@ def test_a_server_that_is_slow_to_start_gets_the_seconds_that_the_user_gives(fil
     run("wrap", "--start-timeout", "120", "--no-test", str(file))
     words = json.loads(file.read_text())["mcpServers"]["slow"]["args"]
     assert words[words.index("--start-timeout") + 1] == "120"
+
+
+def test_only_a_client_of_nearly_the_same_name_is_suggested() -> None:
+    assert "did you mean" not in run("wrap", "--client", "foo").stderr
+    assert "did you mean 'gemini'?" in run("wrap", "--client", "geminy").stderr
 
 
 def test_a_clients_name_stands_for_the_users_own_files_and_names_those_of_a_repository(
