@@ -142,7 +142,8 @@ class Shaper(PlanChooser):
                 read = read._replace(data=cleaned.original)  # a generator is used up once it is opened
             if cleaned.warnings:
                 self._log_warnings(cleaned.warnings, plan.tool, known=call.warnings)
-            if read.plan.fields is not None and read.plan.fields.include:
+            told = any(warned.code == "NO_SUCH_FIELD" for warned in call.warnings)
+            if read.plan.fields is not None and read.plan.fields.include and not told:
                 self._look_for_fields(read.data, read.plan)
             timings = {"clean": round((perf_counter() - started) * 1000, 3)} if plan.debug else {}
             response = present(

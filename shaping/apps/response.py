@@ -140,7 +140,10 @@ class CommandCall:
 
     def _answer(self, value: Any) -> int:
         about = self._notes.about()
-        value, missing = self._with_missing_fields(value)
+        try:
+            value, missing = self._with_missing_fields(value)
+        except ToolError as problem:
+            return self.failed(problem)
         warnings = (*about.pop("warnings", ()), *missing)
         shaped = self._shaper.shape(
             value,
@@ -164,12 +167,16 @@ class CommandCall:
         return 0
 
     def _with_missing_fields(self, value: Any) -> tuple[Any, tuple[Warned, ...]]:
-        """Return the value, with a warning for each requested field that is missing."""
+        """Return the value, with a warning for each requested field that is missing; refuse a request of no other."""
         if self._fields is None:
             return value, ()
         data = to_plain(value)
         private = self._shaper.plan(self._tool, surface="command").private
-        return data, tuple(unmatched(data, self._fields, private))
+        missing = [replace(one, message=f"--fields: {one.message}") for one in unmatched(data, self._fields, private)]
+        if len(missing) == len(self._fields):
+            told = "\n".join(one.message for one in missing)
+            raise ToolError("BAD_ARGUMENT", told, hint="The command has run; only its answer was not printed.")
+        return data, tuple(missing)
 
     def failed(self, problem: BaseException, captured: str = "") -> int:
         """Report a failure and return its exit code: the one that the command chose, or the error's in the table."""
@@ -193,7 +200,8 @@ class CommandCall:
         if _is_usage(problem):
             # Its context knows what the program was called by, and which of its commands.
             hint = f"See {getattr(getattr(problem, 'ctx', None), 'command_path', self._tool)} --help."
-            return make_error("BAD_ARGUMENT", problem.format_message(), hint=hint, phase="validation")  # type: ignore[attr-defined]  # Click's and Typer's own
+            words = problem.format_message().replace("Value error, ", "")  # type: ignore[attr-defined]  # Click's and Typer's own
+            return make_error("BAD_ARGUMENT", words, hint=hint, phase="validation")
         if isinstance(problem, KeyboardInterrupt) or type(problem).__name__ == "Abort":
             return make_error("ABORTED", f"{self._tool} was stopped")
         code = _exit_code(problem)
@@ -212,7 +220,8 @@ class CommandCall:
             return
         hint = error.hint if error.redirect is None else f"Use: {error.redirect.command}"
         wait = None if error.retry_after is None else f"Retry after {error.retry_after:g} s."
-        sys.stderr.write("".join(f"{line}\n" for line in (error.message, hint, wait) if line))
+        trace = error.detail if self._options.debug else None
+        sys.stderr.write("".join(f"{line}\n" for line in (trace, error.message, hint, wait) if line))
 
     def _print(self, envelope: Envelope[Any], ref: str | None) -> None:
         meta = envelope.meta

@@ -278,9 +278,24 @@ def test_help_is_the_output_even_where_json_was_asked_for(call: Any) -> None:
 
 def test_a_field_that_names_nothing_is_told(call: Any) -> None:
     code, told = wire(call, "users", "list", "--count", "1", "--fields", "id,nmae")
-    assert (code, told["data"], told["warnings"]) == (0, [{"id": 0}], ["nothing at nmae; did you mean name?"])
-    assert call("users", "list", "--fields", "nmae")[2] == "nothing at nmae; did you mean name?\n"
-    assert call("users", "list", "--fields", "nmae", "--quiet")[2] == ""
+    assert (code, told["data"], told["warnings"]) == (0, [{"id": 0}], ["--fields: nothing at nmae; did you mean name?"])
+    assert call("users", "list", "--fields", "id,nmae")[2] == "--fields: nothing at nmae; did you mean name?\n"
+    assert call("users", "list", "--fields", "id,nmae", "--quiet")[2] == ""
+
+
+def test_fields_of_which_none_is_there_are_a_wrong_argument_told_once(
+    call: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    code, out, err = call("users", "list", "--fields", "nmae")
+    assert (code, out) == (3, "")
+    assert err.splitlines() == [
+        "--fields: nothing at nmae; did you mean name?",
+        "The command has run; only its answer was not printed.",
+    ]
+    assert call("users", "list", "--fields", "id,nmae")[0] == 0
+    assert caplog.messages == []
+    code, told = wire(call, "users", "list", "--fields", "nmae")
+    assert (code, told["ok"], told["error"]["code"]) == (3, False, "ARG_ERROR")
 
 
 def test_a_wrong_call_is_an_argument_error_before_anything_is_done(call: Any) -> None:
@@ -295,6 +310,7 @@ def test_a_wrong_call_is_an_argument_error_before_anything_is_done(call: Any) ->
     code, out, err = call("users", "list", "--nope")
     assert (code, out) == (3, "")
     assert "--nope" in err
+    assert "Value error" not in call("users", "list", "--output", "xml")[2]
 
 
 @pytest.mark.parametrize(
@@ -368,6 +384,13 @@ def test_verbose_and_debug_choose_profiles(call: Any) -> None:
     assert "note" not in wire(call, "users", "list", "--count", "40", "--verbose")[1]["data"][0]
     told = wire(call, "users", "list", "--debug")[1]
     assert (told["data"][0]["note"], "config_hash" in told["meta"]) == (None, True)
+
+
+def test_debug_prints_where_a_crash_came_from(call: Any) -> None:
+    assert "Traceback" not in call("users", "add", "broken")[2]
+    told = call("users", "add", "broken", "--debug")[2]
+    assert told.startswith("Traceback (most recent call last):\n")
+    assert "in added\nValueError: no such letters\n" in told
 
 
 def test_the_manifest_lists_commands_flags_exit_codes_and_schemas(call: Any) -> None:
