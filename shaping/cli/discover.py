@@ -11,7 +11,7 @@ import typer
 from shaping.cli.ledger import MODEL, PRICES, price_of_model
 from shaping.cli.output import PROFILE, Answer, columns, progress, quiet, stopped
 from shaping.learning.statistics import TrafficStatistics
-from shaping.learning.suggest import EMPTY, suggest, with_suggestions
+from shaping.learning.suggest import suggest, with_suggestions
 from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, TrafficError, Transcript, Usage, pieces, read_piece
 from shaping.learning.transcripts import FORMATS, ToolReplay, find_transcripts, replay
 from shaping.redaction import without_secrets
@@ -28,6 +28,7 @@ HOME = typer.Option(metavar="DIR", help="The home directory to look in.")
 SESSIONS = typer.Option(metavar="N", min=1, help="How many of the newest sessions of each client to read.")
 
 _SHOWN: Final = 5  # missing values that are shown
+_EMPTY: Final = '{\n  "tool_overrides": {}\n}\n'
 _INSTALL: Final = {
     "Claude Code": ("shaping wrap --client claude-code", "shaping hook install claude-code"),
     "Codex": ("shaping wrap --client codex",),
@@ -66,7 +67,7 @@ def discover(
             f"shaping, by the prices of {price.model} of {price.date}: written to the cache once, and read from it in "
             "each later turn."
         )
-    if config == EMPTY:
+    if config == _EMPTY:
         lines.append("\nIt needs no config: this traffic suggests no rules of its own.\n")
     else:
         lines.append(f"\nThe config that this traffic suggests (response_config.json):\n\n{config}")
@@ -89,7 +90,7 @@ def _replayed(read: Sequence[Transcript], profile: str) -> tuple[list[ToolReplay
     turns = {transcript.session: transcript.turns for transcript in read}
     replayed = replay(shaper, calls, usage, turns)
     rows = sorted(replayed.values(), key=lambda row: (row.after - row.before, row.server, row.tool))
-    return rows, with_suggestions(EMPTY, suggest(_statistics(calls, usage)))
+    return rows, with_suggestions(_EMPTY, suggest(_statistics(calls, usage)))
 
 
 def _transcripts(home: Path, most: int) -> dict[str, list[Transcript]]:
@@ -159,7 +160,8 @@ def _report(by_client: dict[str, list[Transcript]], rows: Iterable[ToolReplay], 
     own = [row for row in rows if row.server == BUILT_IN]
     if own:
         calls, tokens = sum(row.calls for row in own), sum(row.before for row in own)
-        yield f"{counted(calls, 'call')} of the clients' own tools ({tokens:,} tokens) pass no proxy, and do not count."
+        of = f"{counted(calls, 'call')} of the clients' own tools ({counted(tokens, 'token')})"
+        yield f"Not counted, because no proxy sees them: {of}."
 
 
 def _money(rows: Iterable[ToolReplay], price: Price) -> dict[str, float | str]:

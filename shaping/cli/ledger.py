@@ -283,7 +283,8 @@ def _refs(texts: CallTexts | None) -> list[str]:
 def _shown(call: ShownCall, limit: int) -> Iterator[str]:
     entry, texts = call.entry, call.texts
     when = f"{datetime.fromtimestamp(entry.time).astimezone():%d %b %H:%M:%S}"
-    saved = f", {entry.saved / entry.before:.0%} saved" if entry.before else f" ({entry.kind})"
+    share = f"{abs(entry.saved) / entry.before:.0%} {'saved' if entry.saved >= 0 else 'more'}" if entry.before else ""
+    saved = f", {share}" if share else f" ({entry.kind})"
     client = f" for {entry.client}" if entry.client else ""
     sizes = f"{entry.before:,} tokens without shaping, {entry.after:,} read"
     yield f"{when}  {GROUPS['tool'](entry)}{client}: {sizes}{saved}"

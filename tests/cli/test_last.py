@@ -105,6 +105,11 @@ def test_a_call_of_which_the_store_has_nothing_is_shown_by_its_numbers(home: dic
     assert "is no longer kept" in shown
 
 
+def test_a_call_that_became_dearer_says_by_how_much_more(home: dict[str, str]) -> None:
+    LedgerDatabase(home["SHAPING_LEDGER"]).add([LedgerEntry(time.time(), "search", 100, 116, server="github")])
+    assert "100 tokens without shaping, 116 read, 16% more" in shaping(home, "last")
+
+
 def test_calls_of_one_tool_are_chosen_by_its_name(home: dict[str, str]) -> None:
     LedgerDatabase(home["SHAPING_LEDGER"]).add([LedgerEntry(time.time(), "search", 10, 5, server="github")])
     assert "github/search" in shaping(home, "last", "--tool", "github/search")

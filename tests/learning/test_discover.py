@@ -52,6 +52,7 @@ def test_it_says_what_each_tool_cost_would_have_cost_and_would_have_lacked(home:
     assert rows[-2:] == ["8", "4"], "two values used later by each agent, one of them in a link that minimal drops"
     assert "lab/rows would have lacked what was used later: https://api.example.com/records/4" in lines
     assert '"prune": {"links": false}' in done.stdout, "the config that it would write keeps them"
+    assert "$schema" not in done.stdout, "that file is not written"
     assert {"To install:", "  shaping wrap --client claude-code", "  shaping hook install opencode"} <= {*lines}
     assert any("tokens (counted by o200k_base exactly, profile minimal)" in line for line in lines)
     assert done.stderr == ""
