@@ -21,9 +21,9 @@ from rich.text import Text
 
 from shaping.cli.output import CONFIG, Answer, columns, free_address, page_address, stopped
 from shaping.ledger import LedgerDatabase, LedgerEntry, LedgerError, Totals, add_up
+from shaping.ledger.call_texts import REASONS, CallTexts, find_texts
 from shaping.ledger.entries import GROUPS, LedgerSum, group
 from shaping.ledger.prices import Price, PriceError, load_prices
-from shaping.ledger.texts import REASONS, CallTexts, find_texts
 from shaping.page import calls_document, document, why_no_texts
 from shaping.page.data import PageSource, ShownCall
 from shaping.response import counted

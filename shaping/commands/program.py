@@ -151,7 +151,7 @@ _LEDGER_SECONDS: Final = 5.0  # the most that it waits for tokens to be counted;
 
 def _enter(source: LazyShaper, plan: Plan, texts: tuple[str, str], shaped: Shaped | None, now: float) -> None:
     """Count what would have been printed and what was printed in its place, and write both to the ledger."""
-    from shaping.ledger import MeasuredCall, open_ledger, texts as kept  # noqa: PLC0415 (loaded after the output went out: costs 30 ms)
+    from shaping.ledger import MeasuredCall, call_texts, open_ledger  # noqa: PLC0415 (loaded after the output went out: costs 30 ms)
 
     before, after = texts
     ledger = open_ledger(tokenizer=plan.tokenizer)
@@ -165,8 +165,8 @@ def _enter(source: LazyShaper, plan: Plan, texts: tuple[str, str], shaped: Shape
         with closing(source.shaper) as shaper:
             keeper, ttl = shaper.keeper("command"), source.loaded_config.store.ttl_seconds
             if shaped is not None:
-                return kept.keep_texts(keeper, read, [shaped], ttl=ttl)
-            return kept.keep_output(keeper, read, before, ttl=ttl)
+                return call_texts.keep_texts(keeper, read, [shaped], ttl=ttl)
+            return call_texts.keep_output(keeper, read, before, ttl=ttl)
 
     ledger.record(
         MeasuredCall(

@@ -45,7 +45,7 @@ class LedgerEntry:
     milliseconds: float = 0.0
     tokenizer: str = ""
     error_bound: float = 0.0  # the largest relative error of the two counts; 0 where both are exact
-    ref: str | None = None  # by which the store may still have what was sent and what was read (`ledger.texts`)
+    ref: str | None = None  # by which the store may still have what was sent and what was read (`ledger.call_texts`)
 
     @property
     def saved(self) -> int:

@@ -16,7 +16,7 @@ import orjson
 
 from shaping.clients import KnownClient, find_client, texts_in
 from shaping.ledger import Ledger, MeasuredCall
-from shaping.ledger.texts import keep_texts
+from shaping.ledger.call_texts import keep_texts
 from shaping.mcp.schema import advertised_schema
 from shaping.redaction import SplitKeyRedactor
 from shaping.response import EXPAND, CallContext, Shaped

@@ -9,9 +9,9 @@ from itertools import groupby
 from operator import eq
 
 from shaping.encoders.table.series import first_to_last
-from shaping.noise.pages import strip_page
 from shaping.noise.unwrap import unwrap_text
 from shaping.noise.vocabulary import ELEMENT_ARGUMENTS, LIBRARY_FRAMES, LIBRARY_PACKAGES
+from shaping.noise.web_pages import strip_page
 from shaping.parsers import head_of
 from shaping.parsers.sections import is_diff
 from shaping.parsers.snapshot import fold_tree, is_tree

@@ -9,8 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from shaping.ledger.call_texts import REASONS
 from shaping.ledger.entries import GROUPS
-from shaping.ledger.texts import REASONS
 from shaping.response import counted
 
 if TYPE_CHECKING:

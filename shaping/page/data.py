@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.ledger.call_texts import CallTexts, SentPart, find_texts, marked_leaves
 from shaping.ledger.entries import GROUPS, LedgerSum, Totals, add_up, group, sum_by
-from shaping.ledger.texts import CallTexts, SentPart, find_texts, marked_leaves
 from shaping.settings.loading import LoadedConfig, load
 from shaping.tokens import count
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from shaping import Shaper
-from shaping.ledger.texts import SentPart, find_texts, keep_texts, marked_leaves, marked_lines
+from shaping.ledger.call_texts import SentPart, find_texts, keep_texts, marked_leaves, marked_lines
 from shaping.response import Omission
 
 

@@ -22,7 +22,7 @@ from shaping.commands import make_response, new_capture, plan_for
 from shaping.commands.output import Finished
 from shaping.commands.process import ProcessExit
 from shaping.ledger import record_text
-from shaping.ledger.texts import keep_output
+from shaping.ledger.call_texts import keep_output
 from shaping.settings.chooser import mode
 from shaping.settings.jsonc import ConfigError
 from shaping.shaper import Shaper
