@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from shaping import envelope as envelopes
 from shaping.cleaning import CleaningError, clean, data_in, envelope_in, may_be_envelope, misspelt
 from shaping.cleaning.call import clean_call, clean_envelope
-from shaping.present import left_alone, observed, present, unshaped, untouched
+from shaping.present import after_fault, present, when_not_enabled, when_observing, when_off
 from shaping.redaction import log_fault
 from shaping.response import CallContext, Facts, Shaped, ShapedDict, ShapedList, Warned, required
 from shaping.settings.chooser import PlanChooser
@@ -120,14 +120,14 @@ class Shaper(PlanChooser):
                 value = dict(value) if isinstance(value, dict) else list(value)
         mode = self.mode
         if mode == "off" or (mode == "observe" and reads_once(value)):
-            return untouched(value, plan, call)
-        shaped = self._shape(plan, value, call) if plan.enabled else left_alone(value, plan, call)
+            return when_off(value, plan, call)
+        shaped = self._shape(plan, value, call) if plan.enabled else when_not_enabled(value, plan, call)
         if self._recorder is not None:
             try:
                 self._recorder(shaped)
             except Exception as fault:  # noqa: BLE001 (what is recorded must not cost the tool's answer either)
                 log_fault("recording the answer of %r failed with %s\n%s", plan.tool, fault)
-        return shaped if mode == "on" else observed(value, shaped)
+        return shaped if mode == "on" else when_observing(value, shaped)
 
     def _shape(self, plan: Plan, value: Any, call: CallContext) -> Shaped:
         """Clean the value, then present it; a fault in either never costs the tool's answer."""
@@ -135,7 +135,7 @@ class Shaper(PlanChooser):
         try:
             read = _read(value, plan, call)
         except Exception as fault:  # noqa: BLE001 (a fault of ours, whatever it is, must not cost the tool's answer)
-            return unshaped(value, plan, call, fault)
+            return after_fault(value, plan, call, fault)
         try:
             cleaned = clean(read.data, read.plan, read.call)
             if cleaned.original is not None and cleaned.original is not read.data:
@@ -153,9 +153,9 @@ class Shaper(PlanChooser):
                 # The records of a log would be cut at their end; cut as a text, it keeps the lines that report errors.
                 response = self._shape(plan.replace(parse=()), value, call)
         except CleaningError as fault:
-            return unshaped(fault.original, read.plan, read.call, fault.cause)
+            return after_fault(fault.original, read.plan, read.call, fault.cause)
         except Exception as fault:  # noqa: BLE001 (a fault of cleaning or presenting must not cost it either)
-            return unshaped(read.data, read.plan, read.call, fault)
+            return after_fault(read.data, read.plan, read.call, fault)
         return response
 
     def _log_warnings(self, warnings: tuple[Warned, ...], tool: str, *, known: tuple[Warned, ...]) -> None:

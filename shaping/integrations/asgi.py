@@ -12,7 +12,7 @@ import orjson
 
 from shaping.errors import ToolError
 from shaping.ledger import record_text
-from shaping.present import left_alone
+from shaping.present import when_not_enabled
 from shaping.response import CallContext, Shaped, required
 from shaping.settings.plan import Overrides
 from shaping.shaper import Shaper
@@ -86,7 +86,7 @@ class ASGIShaping:
         sent, tool, overrides = bytes(held.body), _tool(inner), Overrides(dialect="none")
         if is_off or not 200 <= held.start["status"] < 300:
             # The route's answer as it is, but for what must not leave.
-            shaped: Shaped = left_alone(value, self._shaper.plan(tool, overrides=overrides), CallContext())
+            shaped: Shaped = when_not_enabled(value, self._shaper.plan(tool, overrides=overrides), CallContext())
             if shaped.value is value or self._shaper.mode != "on":
                 await held.release()
                 return

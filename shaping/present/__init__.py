@@ -379,21 +379,21 @@ class Unshaped(Shaped):
         return Tokens(before=before, after=lambda: self.text, tokenizer=self.plan.tokenizer)
 
 
-def untouched(value: Any, plan: Plan, call: CallContext) -> Unshaped:
+def when_off(value: Any, plan: Plan, call: CallContext) -> Unshaped:
     """Hand on the very value, as SHAPING=off asks."""
     return Unshaped(plan, call, value, call.source or envelopes.local_envelope(value, plan.tool, error=call.error))
 
 
-def observed(value: Any, would_be: Shaped) -> Unshaped:
+def when_observing(value: Any, would_be: Shaped) -> Unshaped:
     """Hand on the very value with the tokens that shaping would have saved, as SHAPING=observe asks."""
-    shaped = replace(untouched(value, would_be.plan, would_be.call), would_be=would_be)
+    shaped = replace(when_off(value, would_be.plan, would_be.call), would_be=would_be)
     if logger.isEnabledFor(logging.INFO):
         tokens = would_be.tokens
         logger.info("%s: %d tokens, %d if shaped", would_be.plan.tool, tokens.before, tokens.after)
     return shaped
 
 
-def left_alone(value: Any, plan: Plan, call: CallContext) -> Unshaped:
+def when_not_enabled(value: Any, plan: Plan, call: CallContext) -> Unshaped:
     """Hand on the very value, or the same without private paths and secrets, as `enabled: false` asks."""
     used_up, clean = reads_once(value), protect_or_withhold(value, plan)
     changed = used_up or clean == WITHHELD or clean != to_plain(value, closed=plan.closed)
@@ -404,7 +404,7 @@ def left_alone(value: Any, plan: Plan, call: CallContext) -> Unshaped:
     return Unshaped(plan, call, wire, envelope)
 
 
-def unshaped(raw: Any, plan: Plan, call: CallContext, fault: Exception) -> Unshaped:
+def after_fault(raw: Any, plan: Plan, call: CallContext, fault: Exception) -> Unshaped:
     """Hand on the whole data with a warning after a fault in shaping; redaction alone fails closed."""
     log_fault("shaping %r failed with %s; its answer goes out unshaped\n%s", plan.tool, fault)
     warning = Warned("SHAPING_FAULT", f"shaping failed ({type(fault).__name__}); this answer is unshaped")
