@@ -19,7 +19,7 @@ from shaping.clients.files import CLIENTS
 from shaping.errors.codes import COMMANDS as COMMAND_SPELLINGS, LEAN, OPERATIONS, registry
 from shaping.redaction.credentials import CREDENTIALS
 from shaping.response import Reason
-from shaping.settings.plan import NoiseRule
+from shaping.settings.plan import NoiseGroup
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -284,7 +284,7 @@ def _config() -> str:
             markdown_table(("key", "takes", "meaning"), nested),
             "## Noise rules",
             "What `prune` switches on and off.",
-            markdown_table(("rule", "what it drops"), [(f"`{rule}`", NOISE[rule]) for rule in get_args(NoiseRule)]),
+            markdown_table(("rule", "what it drops"), [(f"`{rule}`", NOISE[rule]) for rule in get_args(NoiseGroup)]),
             "## Reasons of omissions",
             "What stands in `Omission.reason` and below an answer.",
             markdown_table(

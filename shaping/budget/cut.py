@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.budget.lines import FEW, LineChoice, by_characters, missing_lines
+from shaping.budget.lines import FEW, LineChoice, choose_by_characters, missing_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -108,7 +108,7 @@ class TreeCutter:
         if text.count("\n") < _LINES or len(text) <= room:
             return shorten(text, room)
         if id(text) not in self._choices:
-            self._choices[id(text)] = by_characters(text)
+            self._choices[id(text)] = choose_by_characters(text)
         cut = self._choices[id(text)].within(room)
         return cut.text if cut.shown >= FEW and len(cut.text) <= room else shorten(text, room)
 

@@ -265,7 +265,7 @@ def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     return tuple(map(re.compile, patterns))
 
 
-def by_characters(text: str) -> LineChoice:
+def choose_by_characters(text: str) -> LineChoice:
     """Choose lines of a text by their characters."""
     return LineChoice(NumberedLines(_shortened(text.split("\n"))), Rules(), len)
 

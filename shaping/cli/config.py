@@ -31,7 +31,7 @@ from shaping.settings.plan import (
     Surface,
     full_name,
 )
-from shaping.settings.resolve import PROTECTIVE_CHOICES, ResolvedChoice, fits
+from shaping.settings.resolve import PROTECTIVE_CHOICES, ResolvedChoice, is_for
 from shaping.settings.sources import Origin, server_presets
 from shaping.settings.trust import allow as record, forget
 
@@ -149,7 +149,7 @@ def _unknown(tool: str, config: LoadedConfig) -> list[str]:
     """Say of a tool that was not called so far and has no rules that it may be misspelt."""
     called, rules = _tools_called(), config.config.tool_overrides or {}
     names = called | {name.rpartition("/")[2] for name in called}
-    if not names or tool in names or any(fits(tool, rule) for rule in rules) or _server_rules(config, tool):
+    if not names or tool in names or any(is_for(tool, rule) for rule in rules) or _server_rules(config, tool):
         return []
     return [f"no tool {tool!r} was called so far.{did_you_mean(nearest(tool, sorted(names), n=1))}"]
 
@@ -241,7 +241,7 @@ def _server_rules(config: LoadedConfig, tool: str) -> list[tuple[str, str]]:
     if "/" in tool:
         return []
     keys = [key for key in config.config.tool_overrides or {} if "/" in key]
-    return [(key, name) for key in keys if fits(name := f"{key.rpartition('/')[0]}/{tool}", key)]
+    return [(key, name) for key in keys if is_for(name := f"{key.rpartition('/')[0]}/{tool}", key)]
 
 
 def _waiting(config: LoadedConfig, tool: str) -> Iterator[str]:
@@ -249,7 +249,7 @@ def _waiting(config: LoadedConfig, tool: str) -> Iterator[str]:
     named = {key for key, _ in _server_rules(config, tool)}
     for document in (*config.sources.configs, *config.sources.profile_files):
         for keys in document.left_out:
-            if keys[0] != "tool_overrides" or fits(tool, str(keys[1])) or keys[1] in named:
+            if keys[0] != "tool_overrides" or is_for(tool, str(keys[1])) or keys[1] in named:
                 place = f"{short_name(document.file)}:{document.line(keys)}"
                 yield f"{'.'.join(map(str, keys))} ({place}) does not apply until `shaping allow`"
 

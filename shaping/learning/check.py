@@ -21,7 +21,7 @@ from shaping.learning.traffic import SURFACES, Piece, ToolCall, Usage, folder_si
 from shaping.paths import parse
 from shaping.paths.selection import matches
 from shaping.response import Omission, Shaped, cut_end
-from shaping.settings.resolve import fits
+from shaping.settings.resolve import is_for
 from shaping.settings.sources import GIVEN_NAME
 from shaping.shaper import Shaper
 
@@ -100,7 +100,7 @@ def check_call(shaper: Shaper, call: ToolCall) -> ContractReport:
     """Ask all questions of one call, of its data (or its text, for patterns) and of what a model reads of that."""
     report = ContractReport()
     overrides = shaper.loaded_config.config.tool_overrides or {}
-    contracts = [one for pattern, rules in overrides.items() if fits(call.name, pattern) for one in rules.answers or ()]
+    contracts = [one for name, rules in overrides.items() if is_for(call.name, name) for one in rules.answers or ()]
     for of_text in {one.pattern is not None for one in contracts}:
         for raw in [call.text_before()] if of_text else call.data():
             shaped = shaper.shape(raw, tool=call.name, surface=SURFACES[call.form], as_json=False)

@@ -19,7 +19,7 @@ from shaping.learning.traffic import ToolCall, Usage
 from shaping.paths import deep_path
 from shaping.settings.files import ledger_path, replace_file
 from shaping.settings.plan import full_name
-from shaping.settings.resolve import fits
+from shaping.settings.resolve import is_for
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -107,7 +107,7 @@ def find_drift(
         if config.config.global_ is not None:
             rules["global"] = ("**", config.config.global_)
     for named, (pattern, one) in rules.items():
-        fields = {path for tool in traffic.tools.values() if fits(tool.name, pattern) for path in tool.fields if path}
+        fields = {path for tool in traffic.tools.values() if is_for(tool.name, pattern) for path in tool.fields if path}
         found += _unmatched(named, one, sorted(fields), whole=whole)
     if baseline is not None:
         for tool in traffic.tools.values():
@@ -128,7 +128,7 @@ def _without_tool(traffic: TrafficStatistics, patterns: list[str]) -> Iterator[D
 def idle_rules(patterns: Iterable[str], tools: Collection[str]) -> Iterator[tuple[str, str | None]]:
     """List the patterns that match none of some tools, each with the tool that may have been meant."""
     for pattern in patterns:
-        if not any(fits(tool, pattern) for tool in tools):
+        if not any(is_for(tool, pattern) for tool in tools):
             names = {tool if "/" in pattern else tool.rpartition("/")[2] for tool in tools}
             yield pattern, next(iter(nearest(pattern, sorted(names), n=1)), None)
 

@@ -15,7 +15,7 @@ from shaping.learning.statistics import FieldStatistics, ToolStatistics, is_keye
 from shaping.noise.vocabulary import meaning
 from shaping.paths import PathError, parse
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice, Step
-from shaping.settings.resolve import fits
+from shaping.settings.resolve import is_for
 from shaping.tokens import count
 
 _FEW_CALLS: Final = 3  # fewer do not tell what a tool always answers
@@ -243,7 +243,7 @@ def found_in(pattern: str | None, text: str) -> list[str]:
 
 def _answers(config: Mapping[str, Any], tool: str) -> list[dict[str, str]]:
     overrides = config.get("tool_overrides") or {}
-    return [one for pattern, rules in overrides.items() if fits(tool, pattern) for one in rules.get("answers") or ()]
+    return [one for pattern, rules in overrides.items() if is_for(tool, pattern) for one in rules.get("answers") or ()]
 
 
 def _text(steps: tuple[str, ...]) -> str:

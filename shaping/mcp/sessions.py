@@ -116,7 +116,9 @@ class Session:
     client_info: Mapping[str, Any] | str | None = None
     tools: dict[str, ToolEntry] = field(default_factory=dict)
     arguments: frozenset[str] = frozenset()
-    fitting: dict[str, tuple[Plan, bool]] = field(default_factory=dict)  # whether an edited plan fits a tool's schema
+    keeps_schema: dict[str, tuple[Plan, bool]] = field(
+        default_factory=dict
+    )  # whether an edited plan keeps a tool's schema
     used: float = field(default_factory=time.monotonic)
     owner: str | None = None
     expand_name: str = EXPAND

@@ -31,7 +31,7 @@ from shaping.mcp.sessions import (
 from shaping.mcp.tools import CONTROL, EXPAND_TOOL, expand_entry, is_dropped, log_idle_rules, tool_entry
 from shaping.response import EXPAND, CallContext, Warned
 from shaping.settings.plan import Overrides, Plan, full_name
-from shaping.settings.resolve import fits
+from shaping.settings.resolve import is_for
 from shaping.shaper import Shaper
 from shaping.store.expand import recall
 from shaping.tokens import counter
@@ -201,7 +201,7 @@ class MCPShaper:
     def resource_name(self, uri: str, server: str) -> str:
         """Return the name that the config has rules for: the URI where a rule is for that, else with its server."""
         rules = self.shaper.loaded_config.config.tool_overrides or {}
-        return uri if any("://" in rule and fits(uri, rule) for rule in rules) else self.full_name(uri, server)
+        return uri if any("://" in rule and is_for(uri, rule) for rule in rules) else self.full_name(uri, server)
 
     def own_answer(self, session: Session, called: ToolRequest) -> dict[str, Any] | None:
         """Answer a call that no tool of the server is to see: of our own tool, or of one that is hidden; else None."""
@@ -333,7 +333,7 @@ class MCPShaper:
         if edited and entry.advertised is not None:
             old = self._plan(session.loaded_config, called)[0]
             # What must not leave outranks what was promised.
-            if plan.private_paths == old.private_paths and not _fits(session, entry, plan):
+            if plan.private_paths == old.private_paths and not _keeps_schema(session, entry, plan):
                 plan = plan.replace(fields=old.fields, error_fields=old.error_fields, dialect=old.dialect)
         call = CallContext(
             if_none_match=called.if_none_match, owner=session.owner, warnings=(*warnings, *wrong), **about
@@ -394,13 +394,13 @@ def prewarm(tokenizer: str, *, schemas: bool) -> threading.Thread:
     return thread
 
 
-def _fits(session: Session, entry: ToolEntry, plan: Plan) -> bool:
+def _keeps_schema(session: Session, entry: ToolEntry, plan: Plan) -> bool:
     """Return whether what an edited config asks for shows no field that the session's schema does not have."""
-    known, answer = session.fitting.get(plan.tool, (None, False))
+    known, answer = session.keeps_schema.get(plan.tool, (None, False))
     if known is not plan:
         fresh = advertised_schema(plan, entry.declared or {})
         answer = fresh is not None and shows_no_more(fresh, entry.advertised or {})
-        session.fitting[plan.tool] = plan, answer
+        session.keeps_schema[plan.tool] = plan, answer
         if not answer:
             logger.warning("%s", _WAITS.format(plan.tool.rpartition("/")[2]))
     return answer

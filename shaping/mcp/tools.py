@@ -14,7 +14,7 @@ from shaping.mcp.sessions import BOTH, ToolEntry, choose_channels
 from shaping.paths.spelling import did_you_mean, nearest
 from shaping.response import EXPAND
 from shaping.settings.plan import full_name
-from shaping.settings.resolve import fits, is_pattern, ranked
+from shaping.settings.resolve import is_for, is_pattern, ranked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -101,9 +101,9 @@ def log_idle_rules(config: Config, servers: Mapping[str, str], logged: set[str])
     names = [full_name(tool, server) for tool, server in sorted(servers.items())]
     for pattern in config.tool_overrides or {}:
         server, slash, _ = pattern.rpartition("/")
-        meant = not slash or any(fits(name.partition("/")[0], server) for name in names)
+        meant = not slash or any(is_for(name.partition("/")[0], server) for name in names)
         may_be_wrong = slash or not is_pattern(pattern)
-        if not (meant and may_be_wrong) or pattern in logged or any(fits(name, pattern) for name in names):
+        if not (meant and may_be_wrong) or pattern in logged or any(is_for(name, pattern) for name in names):
             continue
         near = nearest(pattern, (names if slash else list(servers))[:_COMPARED], n=1, least=_RESEMBLES)
         if slash or near:

@@ -34,7 +34,7 @@ from shaping.settings.plan import (
     Channels,
     Encoding,
     EnvelopeMember,
-    NoiseRule,
+    NoiseGroup,
     OmissionsMode,
     OnUnreadable,
     Overflow,
@@ -240,7 +240,7 @@ class RedactRules(_Model):
 
 
 PruneChoice: TypeAlias = Annotated[
-    Annotated[tuple[NoiseRule, ...], Tag("plain")] | Annotated[dict[NoiseRule, Flag], Tag("map")],
+    Annotated[tuple[NoiseGroup, ...], Tag("plain")] | Annotated[dict[NoiseGroup, Flag], Tag("map")],
     Discriminator(_is_map),
 ]
 RedactChoice: TypeAlias = Annotated[

@@ -38,7 +38,7 @@ def field_plans(choices: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
 
 
 Surface: TypeAlias = Literal["python", "mcp", "command"]
-NoiseRule: TypeAlias = Literal["links", "opaque", "bulk", "boilerplate", "repeats", "constants"]
+NoiseGroup: TypeAlias = Literal["links", "opaque", "bulk", "boilerplate", "repeats", "constants"]
 Encoding: TypeAlias = Literal["auto", "json", "table", "markdown", "csv", "toon"]
 Channels: TypeAlias = Literal["auto", "both", "text", "structured"]
 OmissionsMode: TypeAlias = Literal["none", "line", "list", "full"]
@@ -129,7 +129,7 @@ def _merged(mapping: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, An
 def _switch_rules(rules: tuple[str, ...], value: list[str] | dict[str, bool]) -> tuple[str, ...]:
     """Switch noise rules: a list names all that are on, a map changes some."""
     on = dict.fromkeys(value, True) if isinstance(value, list) else {**dict.fromkeys(rules, True), **value}
-    return tuple(rule for rule in get_args(NoiseRule) if on.get(rule))
+    return tuple(rule for rule in get_args(NoiseGroup) if on.get(rule))
 
 
 def _change_members(members: tuple[str, ...], value: Mapping[str, list[str]]) -> tuple[str, ...]:

@@ -43,18 +43,18 @@ def ranked(tool: str, patterns: Iterable[str]) -> list[str]:
 
     A tool of a server is called `server/tool`: a pattern with a slash is for the whole name, one without for the tool.
     """
-    matching = [pattern for pattern in patterns if fits(tool, pattern)]
+    matching = [pattern for pattern in patterns if is_for(tool, pattern)]
     own = tool.rpartition("/")[2]
     return sorted(matching, key=lambda pattern: (pattern == tool, pattern == own, len(pattern)))
 
 
-def fits(tool: str, pattern: str) -> bool:
-    """Return whether a name or pattern matches a tool, with or without its server's name."""
+def is_for(tool: str, pattern: str) -> bool:
+    """Return whether a name or pattern is for a tool, with or without its server's name."""
     server, slash, own = tool.rpartition("/")
-    if slash and "/" not in pattern and fits(own, pattern):
+    if slash and "/" not in pattern and is_for(own, pattern):
         return True
     # A proxy in front of several servers writes the server's name before a tool's name that two of them have.
-    if slash and own.startswith(f"{server}_") and fits(f"{server}/{own.removeprefix(f'{server}_')}", pattern):
+    if slash and own.startswith(f"{server}_") and is_for(f"{server}/{own.removeprefix(f'{server}_')}", pattern):
         return True
     # `kubectl get *` is for `kubectl get -n prod pods` too, whose name ends where its options begin.
     return tool == pattern or _fits_glob(tool, pattern) or _fits_glob(tool, pattern.removesuffix(" *"))
@@ -178,9 +178,9 @@ def _guards(plan_request: PlanRequest, pattern: str) -> bool:
     A server could else evade a rule by `Get` for `get`, or by the name that it gives itself.
     """
     tool, pattern = _seen(plan_request.tool), _seen(pattern)
-    if fits(tool, pattern):
+    if is_for(tool, pattern):
         return True
-    return plan_request.names_itself and "/" in tool and fits(tool.partition("/")[2], pattern.partition("/")[2])
+    return plan_request.names_itself and "/" in tool and is_for(tool.partition("/")[2], pattern.partition("/")[2])
 
 
 @lru_cache(maxsize=8192)

@@ -56,13 +56,13 @@ def cheap(text: str | bytes) -> int:
     """Guess a text's tokens: good enough to choose between two writings of the same data, and for nothing else."""
     seen = _some_of(text)
     data = seen.encode("utf-8", "surrogatepass") if isinstance(seen, str) else seen
-    counts: tuple[int, ...] = counted(data)
+    counts: tuple[int, ...] = byte_counts(data)
     weights = (*_ALONE, 0.0, *_TOGETHER)
     guess: float = sum(map(mul, weights, counts)) * len(text) / (len(seen) or 1)
     return max(round(guess), bool(text))
 
 
-def counted(data: bytes) -> tuple[int, ...]:
+def byte_counts(data: bytes) -> tuple[int, ...]:
     """Count the bytes of each class, then the pairs of neighbours of those classes for which it matters."""
     classes = data.translate(_CLASSES)
     pairs = [classes.count(bytes((index, index))) for index in range(len(_TOGETHER))]
