@@ -66,7 +66,8 @@ def read_fast_proxy(words: list[str]) -> tuple[dict[str, str], bool, list[str]] 
     if words[:1] != ["proxy"]:
         return None
     values, rest = _read_options(words[1:], (*PROXY_VALUES, *PROXY_FLAGS))
-    *_, expand = True, *(PROXY_FLAGS[name] for name in values if name in PROXY_FLAGS)
+    # The last of the flags that switch one thing on and off counts.
+    expand = [True, *(PROXY_FLAGS[name] for name in values if name in PROXY_FLAGS)][-1]
     try:
         usable = float(values.get("--start-timeout", "1")) >= 1 and _is_config(values.get("--config"))
     except ValueError:

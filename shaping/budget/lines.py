@@ -22,8 +22,8 @@ _MARK: Final = 9  # tokens of the line that stands for what was left out, and of
 _LONGEST: Final = 400  # characters shown of a line where not every line can be shown
 _AROUND: Final = 2  # lines shown around one that tells of an error, where there is room
 _LENGTHS: Final = (_LONGEST, 160, 80, 40, 20)  # characters of the one line that there is room for
+_LEAST: Final = 80  # characters of that line where there is no room at all
 FEW: Final = 4  # lines
-_LEAST: Final = 80  # characters of it where there is no room at all
 # Begins with what is searched for fastest; that it begins a line is looked at afterwards.
 _GAP: Final = re.compile(r"… (?<=^… )([\d,]+) lines? …$", re.MULTILINE)
 _LOOK: Final = 12  # characters a token; a text longer than that many for each of its tokens is not counted whole

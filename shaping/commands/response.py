@@ -24,7 +24,6 @@ from shaping.commands.output import (
     stderr_share,
 )
 from shaping.commands.storage import StoredOutput
-from shaping.present import fit_lines, plan_beside
 from shaping.present.notices import Detail, describe_cut_lines, describe_dropped, errors_cut, pays_to_say
 from shaping.present.render import pays_as_data, tag_of, wants_tag
 from shaping.response import CallContext, Warned
@@ -32,6 +31,7 @@ from shaping.settings.plan import as_paths
 from shaping.shaper import for_rows
 from shaping.store.files import ResultFile, result_file, results_folder
 from shaping.tokens import counter
+from shaping.tokens.sampling import is_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 _REF: Final = "r_mje4ezyohk4ousux5wk7vm2nti"  # a placeholder, as dear as any ref
 _REF_AND_CURSOR: Final = f'"ref":"{_REF}","cursor":"{_REF}:'  # what is added to an envelope
+# Tokens that may be added where two texts join; tries until what is said of cut lines fits beside them.
+_SPARE, _TRIES = 8, 8
 _NOTHING: Final = CutText("", 0, whole=False)
 # Warnings that other facts state more shortly, or that were logged to standard error when the config was read.
 _STATED: Final = frozenset({"REDACTED", "ERRORS_CUT", "BAD_CONFIG"})
@@ -140,16 +142,27 @@ class _Response:
         return response
 
     def _within_budget(self) -> CommandResponse:
-        if (fitted := fit_lines(self._plan, self._attempt)) is not None:
-            return fitted
+        """Try cuts of lines until one fits with what is said of it."""
+        limit, exact = self._plan.max_tokens, self._counter.exact
+        whole = self._with_text(self._cutter.to(None), Detail.FULL)
+        if limit is None or is_within(whole.printed, limit, exact):
+            return whole
+        # Where there is hardly room for a line besides counts and a cursor, less is said of the cut.
+        for detail in Detail:
+            room = limit
+            for tried in range(_TRIES):
+                cuts = self._cutter.to(room)
+                response, cut = self._with_text(cuts, detail), cuts.both
+                over = exact(response.printed) - limit
+                if detail == Detail.FULL and cut.meagre:
+                    break
+                if over <= 0:
+                    return response
+                # What a cut leaves of its room, because no line is that short, the next one leaves again at first.
+                room = max(0, (cut.tokens if tried or cut.whole else room) - over)
         # A line of text is worth more than a budget that holds none; plain text needs no line to say that it is cut.
         least = CutOutputs(_NOTHING, _NOTHING) if self._plain else self._cutter.least()
         return self._with_text(least, Detail.BARE)
-
-    def _attempt(self, room: int | None, detail: Detail) -> tuple[CommandResponse, str, CutText]:
-        cuts = self._cutter.to(room)
-        response = self._with_text(cuts, detail)
-        return response, response.printed, cuts.both
 
     def _with_text(self, cuts: CutOutputs, detail: Detail) -> CommandResponse:
         """Put text into a response: as data, or into the error where there is one."""
@@ -201,7 +214,7 @@ class _Response:
         def envelope() -> Envelope[Any]:
             return self._in_envelope(parsed).envelope
 
-        plan = plan_beside(self._printed(envelope, "", err).printed, plan)
+        plan = _plan_beside(self._printed(envelope, "", err).printed, plan)
         plan = replace(plan, fields=plan.fields if error is None else plan.error_fields)
         tag = self._finished.options.get("etag") if error is None else None
         context = CallContext(if_none_match=tag)
@@ -234,10 +247,10 @@ class _Response:
         if error is None:
             source = self._envelope(parsed.value, err.text, {})
             context = CallContext(source=source, if_none_match=self._finished.options.get("etag"), as_json=True)
-            plan = plan_beside(_REF_AND_CURSOR, plan)
+            plan = _plan_beside(_REF_AND_CURSOR, plan)
         else:
             source = self._envelope({"stdout": None}, err.text, {"ref": _REF})
-            context, plan = CallContext(as_json=True), plan_beside(self._wire(source).printed, plan)
+            context, plan = CallContext(as_json=True), _plan_beside(self._wire(source).printed, plan)
             plan = replace(plan, fields=plan.error_fields, dialect="none")
         shaped = self._shaper.shape_by(plan, parsed.value, context)
         envelope = shaped.envelope
@@ -257,8 +270,8 @@ class _Response:
 
     def _warnings(self) -> Iterator[Warned]:
         yield from self._shaper.warnings
-        outputs = [("stderr", self._err), *([("stdout", self._out)] if self._parsed is None else [])]
-        for name, one in reversed(outputs):
+        outputs = [("stdout", self._out), ("stderr", self._err)]
+        for name, one in outputs if self._parsed is None else outputs[1:]:
             yield from (replaced(rule, name) for rule in dict.fromkeys(one.redacted))
         if self._finished.ended.left_open:
             yield Warned("LEFT_OPEN", LEFT_OPEN)
@@ -305,3 +318,10 @@ class _Response:
             redacted=any(warned.code == "REDACTED" for warned in warnings),
             more=[*told, *tag, *self._ending.own_facts(), *more],
         )
+
+
+def _plan_beside(said: str, plan: Plan) -> Plan:
+    """Return the plan for data that goes out with a text beside it, which takes its part of the budget."""
+    if plan.max_tokens is None:
+        return plan
+    return plan.replace(max_tokens=max(1, plan.max_tokens - counter(plan.tokenizer).exact(said) - _SPARE))

@@ -507,10 +507,10 @@ def _structured(result: Mapping[str, Any], data: ResultData, shaped: Sequence[Sh
         return {} if chosen.schema else None
     value, plain = shaped[0].value, shaped[0].plan.dialect == "none"
     notice = shaped[0].notice if plain else ""
-    is_text = data.structured is not None and isinstance(data.structured.value, str) and plain
+    was_text = data.structured is not None and isinstance(data.structured.value, str) and plain
     if data.packed and plain and not isinstance(value, str):
         value = {data.member: write_json(with_numbers(value) if _has_big(shaped[:1]) else value).decode()}
-    elif is_text:
+    elif was_text:
         # A text that was read as data stays a text: the one that the model reads, which is shorter than JSON.
         value = {data.member or "result": value if isinstance(value, str) else shaped[0].text.removesuffix(notice)}
     elif (

@@ -116,9 +116,7 @@ class Session:
     client_info: Mapping[str, Any] | str | None = None
     tools: dict[str, ToolEntry] = field(default_factory=dict)
     arguments: frozenset[str] = frozenset()
-    keeps_schema: dict[str, tuple[Plan, bool]] = field(
-        default_factory=dict
-    )  # whether an edited plan keeps a tool's schema
+    keeps_schema: dict[str, tuple[Plan, bool]] = field(default_factory=dict)  # whether a tool's edited plan does
     used: float = field(default_factory=time.monotonic)
     owner: str | None = None
     expand_name: str = EXPAND

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -12,32 +12,26 @@ from shaping import envelope as envelopes
 from shaping.budget.fit import Budget, Fitted, fit_value
 from shaping.cleaning import WITHHELD, Cleaned, protect_or_withhold, redact_warning, restore_empties
 from shaping.cleaning.call import clean_envelope, clean_error
-from shaping.present.notices import Detail, notice
+from shaping.present.notices import notice
 from shaping.present.original import Original
 from shaping.present.render import tag_of, wants_tag, wire_value, wrap, write
 from shaping.redaction import log_fault
 from shaping.response import CallContext, Facts, Lengths, Listed, Omission, Shaped, Warned, cached_property
 from shaping.store.keeper import NOT_KEPT, Originals
 from shaping.tokens import Tokens, counter
-from shaping.tokens.sampling import is_within
 from shaping.values import reads_once, to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from shaping.budget.lines import CutText
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
     from shaping.settings.plan import Plan
 
 logger = logging.getLogger("shaping")
 
-R = TypeVar("R")
-
 # What an envelope may add to its data, in bytes, before it is counted.
 _ENVELOPE = 256
-# Tokens that may be added where two texts join; tries until what is said of cut lines fits beside them.
-_SPARE, _TRIES = 8, 8
 # Bytes of JSON that cost more than any notice of a cut.
 _LONGEST_NOTICE = 4000
 # Bytes of JSON that no form of the data writes in one token; tokens of the line that tells a ref.
@@ -277,37 +271,6 @@ def _with_file(cut: Presented) -> Presented:
     plan = cut.plan.replace(overflow="ref")
     original = replace(cut.original, plan=plan)
     return _fit(replace(cut, plan=plan, original=original, fitted=Fitted(cut.cleaned.value), terse=False))
-
-
-def plan_beside(said: str, plan: Plan) -> Plan:
-    """Return the plan for data that goes out with a text beside it, which takes its part of the budget."""
-    if plan.max_tokens is None:
-        return plan
-    return plan.replace(max_tokens=max(1, plan.max_tokens - counter(plan.tokenizer).exact(said) - _SPARE))
-
-
-def fit_lines(plan: Plan, attempt: Callable[[int | None, Detail], tuple[R, str, CutText]]) -> R | None:
-    """Try cuts of lines until one fits with what is said of it; None where nothing does.
-
-    `attempt` cuts to so many tokens, None for all, and returns what it makes of that, its text, and the cut.
-    """
-    limit, exact = plan.max_tokens, counter(plan.tokenizer).exact
-    made, text, _ = attempt(None, Detail.FULL)
-    if limit is None or is_within(text, limit, exact):
-        return made
-    # Where there is hardly room for a line besides counts and a cursor, less is said of the cut.
-    for detail in Detail:
-        room = limit
-        for tried in range(_TRIES):
-            made, text, cut = attempt(room, detail)
-            over = exact(text) - limit
-            if detail == Detail.FULL and cut.meagre:
-                break
-            if over <= 0:
-                return made
-            # What a cut leaves of its room, because no line is that short, the next one leaves again at first.
-            room = max(0, (cut.tokens if tried or cut.whole else room) - over)
-    return None
 
 
 def _cut(whole: Presented, render: Callable[[Presented], str], exact: Callable[[str], int]) -> Presented:
