@@ -82,6 +82,8 @@ def is_never_sent(name: str, include: Collection[str]) -> bool:
     return isinstance(include, MemberChoice) and name in include.excluded
 
 
+# With which a line begins that names what is null or empty.
+ABSENT: Final = r"(?:null|empty|null or empty)(?: if missing)?"
 # Dropped by the thousand, and all alike: listed as one entry each.
 EMPTY: Final = frozenset({"null", "empty", "default"})
 # An object keyed by ids has a path for each: a longer list would cost more than it says.

@@ -270,6 +270,15 @@ def test_members_that_only_some_records_lack_are_told_from_those_that_all_lack()
     assert [set(row) for row in rows[:3]] == [{"n", "body", "labels"}, {"n"}, {"n", "body"}]
 
 
+def test_a_member_that_is_null_in_some_records_and_empty_in_others_is_called_neither_alone() -> None:
+    values: list[Any] = [None, [], {}, {"ref": "main"}]
+    records = [{"n": n, "payload": values[n % 4], "note": values[n % 3]} for n in range(12)]
+    with using(dialect="none"):
+        shaped = Shaper({}).shape(records, tool="t")
+    assert shaped.text.splitlines()[-1] == "null or empty: note; null or empty if missing: payload"
+    assert decode(shaped.text) == shaped.data
+
+
 def test_null_and_empty_members_of_records_under_ids_are_named_once_as_those_of_a_list() -> None:
     records: dict[str, Any] = {
         f"0f3c{n:04}-58f6-4a1b-9c2d-7d11e0a9{n:04}": {

@@ -45,7 +45,7 @@ from shaping.parsers.json import write_json
 from shaping.present import Presented
 from shaping.present.render import known_meta
 from shaping.redaction import log_fault
-from shaping.response import EXPAND, Shaped, Warned, grouped, is_never_sent
+from shaping.response import ABSENT, EXPAND, Shaped, Warned, grouped, is_never_sent
 from shaping.tokens import count, counter
 from shaping.tokens.sampling import LENGTHS, costs_at_most
 from shaping.values import with_numbers
@@ -63,7 +63,7 @@ logger = logging.getLogger("shaping")
 # The member of structured content that says what was left out of it.
 NOTICE = "_shaping"
 # What a result that was shaped says of itself: what is left out and how to ask for it, and which fields are empty.
-_NOTICE_LINE = re.compile(r"\(.*\bref=r_\w+.*\)|(?:null|empty): .*")
+_NOTICE_LINE = re.compile(r"\(.*\bref=r_\w+.*\)|" + ABSENT + ": .*")
 _APART = "apart"  # in our `_meta`: the structured content says what no text of the result does
 _LONGEST_LINE = 2000  # characters, for clients that show whole lines
 _COUNTED = 200  # characters of JSON; in a shorter one blanks are worth no vocabulary to count them by

@@ -35,7 +35,7 @@ _SAMPLES: Final = 16  # values of one place by which all of them are priced
 # Told, because every absence is; neither priced nor to be asked for.
 _NEVER_SENT = frozenset({"private", "tier"})
 _NULL_OR_EMPTY = frozenset({"null", "empty"})
-_ABSENT = ("null", "null if missing", "empty", "empty if missing")
+_ABSENT = ("null", "empty", "null or empty")
 # Names of null or empty members that are written: an object keyed by ids may have any number.
 _NAMES = 80
 # The line is written where it is cheaper by this factor, which is more than the guess of its tokens is wrong by.
@@ -213,11 +213,16 @@ class Original:
         groups: dict[str, dict[str, None]] = {}
         data = _Values([self.cleaned.without_empties])
         for found in self._absent:
-            reason: str = found.omission.reason
-            if "[]" in found.omission.path and _is_shown(found.trail, data):
-                reason = f"{reason} if missing"
-            groups.setdefault(reason, {})[_member_name(found.omission)] = None
-        line = "; ".join(f"{reason}: {_some(tuple(groups[reason]))}" for reason in _ABSENT if reason in groups)
+            when = " if missing" if "[]" in found.omission.path and _is_shown(found.trail, data) else ""
+            groups.setdefault(f"{found.omission.reason}{when}", {})[_member_name(found.omission)] = None
+        for when in ("", " if missing"):
+            nulls, empties = groups.get(f"null{when}", {}), groups.get(f"empty{when}", {})
+            # Null in some records and empty in others: neither can be said of all of them.
+            both = groups[f"null or empty{when}"] = {key: None for key in nulls if key in empties}
+            for key in both:
+                del nulls[key], empties[key]
+        said = [f"{reason}{when}" for reason in _ABSENT for when in ("", " if missing")]
+        line = "; ".join(f"{reason}: {_some(tuple(groups[reason]))}" for reason in said if groups.get(reason))
         return line and "\n" + (line if self.plan.redact.off else names_without_secrets(line))
 
     @property

@@ -152,6 +152,12 @@ def test_objects_keyed_by_id_are_rows_with_their_key() -> None:
     assert encode(value) == 'variants{4}:\n id={(key)}\n(key),price\n"100",0\n"101",1\n"102",2\n"103",3'
 
 
+@pytest.mark.parametrize("name", ["null", "empty", "null if missing", "empty if missing", "null or empty if missing"])
+def test_a_member_named_as_a_line_about_the_data_stays_a_member(name: str) -> None:
+    value: Any = {"runs": [{"n": 1, "at": "a"}, {"n": 2, "at": "b"}], name: "no run failed", "last": 2}
+    assert decode(encode(value)) == value
+
+
 @pytest.mark.parametrize("name", ["(key)", "(value)"])
 def test_members_named_as_the_columns_of_an_object_stay_members(name: str) -> None:
     value: Any = {f"pod-{n}": {name: f"v{n}", "cpu": n, "zone": f"eu-{n}"} for n in range(30)}

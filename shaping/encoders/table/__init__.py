@@ -18,6 +18,7 @@ from shaping.encoders.table.parse import TableLines, listed_or_keyed, read_table
 from shaping.encoders.table.series import read_lists, read_series, write_lists, write_series
 from shaping.encoders.table.write import write_table, write_text
 from shaping.parsers.json import read_json
+from shaping.response import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ __all__ = ["VERSION", "decode", "encode", "holds_records"]
 VERSION = 10  # of the format in docs/table-format.md; whatever changes a written text changes it
 
 
-_NOTE = re.compile(r"(?:null|empty)(?: if missing)?: |\(")  # a line that is about the data: no name begins so
+_NOTE = re.compile(rf"{ABSENT}: |\(")  # a line that is about the data: no name begins so
 _MANY, _SHORTER = 16, 0.85  # scalars of an object, and the part of their JSON that two columns of them must stay below
 _MOSTLY = 0.9  # of the records of an object: those that all have the same members
 _WIDE = 24  # columns of rows without names, or with empty cells

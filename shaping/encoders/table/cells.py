@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.parsers.json import read_json
+from shaping.response import ABSENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -52,7 +53,7 @@ _CELL_STARTS = frozenset(' ="[…') | {""}
 _PLAIN = re.compile(r"[\w.:/+-]*+", re.ASCII)
 _MARKS = re.compile(r"below|-|#[1-9]\d{0,4}", re.ASCII)
 _LINE_STARTS = frozenset(' "[{') | {""}
-_ODD_NAME = re.compile(r"[,{}\[\]=\".:\x00-\x1f\x7f]|^[ (#]|^(?:-|null|empty)$|^all with | $|^$")
+_ODD_NAME = re.compile(r"[,{}\[\]=\".:\x00-\x1f\x7f]|^[ (#]|^(?:-|" + ABSENT + ")$|^all with | $|^$")
 _NOTED = frozenset({"null", "empty"})  # with which the line begins that names what records lack
 _last = itemgetter(-1)
 
