@@ -195,7 +195,7 @@ class Shaper(PlanChooser):
         plan, wrong = self.choose(tool, surface="mcp", profile=profile, default_profile=default_profile)
         plan = plan if channels is None else plan.replace(channels=channels)
         call = call._replace(warnings=(*call.warnings, *wrong))
-        return shape_unlisted_result(self, result, plan, call, client, schema=schema, relay=relay)
+        return shape_unlisted_result(self, result, plan, call, client, schema=schema, relay=relay).wire
 
     def expand(
         self,

@@ -15,7 +15,9 @@ from pydantic_core import to_json
 from shaping.errors import ToolError
 from shaping.ledger import record_text
 from shaping.mcp.parts import texts_of
-from shaping.response import EXPAND as EXPAND  # its files import it from here
+from shaping.mcp.result import shape_unlisted_result
+from shaping.mcp.sessions import texts_keeper
+from shaping.response import EXPAND as EXPAND, CallContext  # its files import EXPAND from here
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
@@ -60,15 +62,17 @@ class ToolResults:
     def result(self, result: Mapping[str, Any], tool: str) -> dict[str, Any]:
         """Shape a result in the wire form of MCP, its text channel alone, and enter it in the ledger."""
         started = perf_counter()
-        shaped = self.shaper.shape_result(result, tool=tool, channels="text", default_profile=self._profile)
-        plan = self.shaper.plan(tool, surface="mcp", default_profile=self._profile)
+        plan, wrong = self.shaper.choose(tool, surface="mcp", default_profile=self._profile)
+        context = CallContext(warnings=wrong)
+        shaped = shape_unlisted_result(self.shaper, result, plan.replace(channels="text"), context, None)
         about: dict[str, Any] = {"client": self._client, "profile": plan.profile, "config": plan.config_hash}
         if not self._is_defined:
             self._is_defined = True
             record_text(EXPAND, "", f"{EXPAND} {EXPAND_HELP}", kind="definition", **about)
         elapsed = (perf_counter() - started) * 1000
-        record_text(tool, partial(_text, result), partial(_text, shaped), milliseconds=elapsed, **about)
-        return shaped
+        about |= {"milliseconds": elapsed, "keep": texts_keeper(self.shaper, shaped.parts)}
+        record_text(tool, partial(_text, result), partial(_text, shaped.wire), **about)
+        return shaped.wire
 
     def shaping_expand(self, ref: str, path: str = "", cursor: str = "", sql: str = "", search: str = "") -> str:
         """Return what a result left out; a wrong request is answered with what to do instead."""

@@ -12,6 +12,7 @@ import orjson
 
 from shaping.errors import ToolError
 from shaping.ledger import record_text
+from shaping.mcp.sessions import texts_keeper
 from shaping.present import when_not_enabled
 from shaping.response import CallContext, Shaped, required
 from shaping.settings.plan import Overrides
@@ -97,7 +98,8 @@ class ASGIShaping:
         if answered and self._shaper.mode != "off":
             plan = shaped.plan
             texts = partial(_decoded, sent), partial(_decoded, answered)
-            record_text(plan.tool, *texts, client="asgi", profile=plan.profile, config=plan.config_hash)
+            about: dict[str, Any] = {"client": "asgi", "profile": plan.profile, "config": plan.config_hash}
+            record_text(plan.tool, *texts, **about, keep=texts_keeper(self._shaper, [shaped]))
 
     async def _expand(self, scope: Scope, send: Send) -> None:
         from urllib.parse import parse_qs  # noqa: PLC0415 (asked for after few answers)

@@ -80,6 +80,7 @@ class ShapedResult(NamedTuple):
     wire: dict[str, Any]
     parts: Sequence[Shaped] = ()
     raw: Mapping[str, Any] = MappingProxyType({})  # the result of the tool, as it was read
+    by_another: bool = False  # whether another `shaping` wrote it, in whose ledger the call is
 
 
 def shape_unlisted_result(
@@ -89,11 +90,11 @@ def shape_unlisted_result(
     call: CallContext,
     client_info: str | Mapping[str, object] | None,
     **advertised: Any,
-) -> dict[str, Any]:
+) -> ShapedResult:
     """Shape the result of a tool that no session was shown, as if it had been (see `unlisted_entry`)."""
     session = Session(shaper.loaded_config, client_info)
     entry = unlisted_entry(plan, session.client, **advertised)
-    return shape_result(shaper, result, ResultContext(ToolRequest(plan.tool, ""), plan, entry, session, call=call)).wire
+    return shape_result(shaper, result, ResultContext(ToolRequest(plan.tool, ""), plan, entry, session, call=call))
 
 
 def shape_result(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
@@ -290,10 +291,10 @@ def _shaped_before(shaper: Shaper, result: Mapping[str, Any], context: ResultCon
         kept = result if keeps_text else {**result, "content": [block for block in blocks if not is_text(block)]}
         sent = protect_result(kept, plan)
         done = _asks_no_more(data, sent, context) and not _misfit(sent, context)
-        return ShapedResult(sent) if done else _success(shaper, result, context)
+        return ShapedResult(sent, by_another=True) if done else _success(shaper, result, context)
     sent = protect_result(alone, plan)
     if texts and _asks_no_more(data, sent, context) and protect_structure(data, plan) == data:
-        return ShapedResult(sent)
+        return ShapedResult(sent, by_another=True)
     texts = ["\n".join(said), *(rest if data is None else [write_json(data).decode()])]
     content = [{"type": "text", "text": text} for text in texts if text]
     return _success(shaper, {**alone, "content": [*content, *(one for one in blocks if not is_text(one))]}, context)

@@ -283,9 +283,11 @@ class CallRecorder:
                 before=before,
                 after=after,
             )
+        if shaped.by_another:
+            return
         added = partial(_additions, shaped.parts, raw, sent)
         call = MeasuredCall(called.name, before, after, added, server=called.server, trace=called.trace, **about)
-        self._enter(session, call, partial(self._keep, shaped.parts, None), started)
+        self._enter(session, call, shaped.parts, started)
 
     def record_expansion(
         self, session: Session, plan: Plan, arguments: Mapping[str, Any], sent: Mapping[str, Any], *, started: float
@@ -298,7 +300,7 @@ class CallRecorder:
         kind: Any = "expand" if arguments.get("sql") is None else "query"
         server = session.servers.get(tool, server)
         call = MeasuredCall(tool, str, after, after, kind=kind, server=server, **_about(session, plan))
-        self._enter(session, call, partial(self._keep, (), arguments), started)
+        self._enter(session, call, (), started, arguments)
 
     def record_definition(self, session: Session, plan: Plan, entry: Mapping[str, Any]) -> None:
         """Record the definition of our own tool, once a session, with the session's first call.
@@ -316,20 +318,32 @@ class CallRecorder:
     def _is_active(self) -> bool:
         return self._shaper.mode != "off" and (self._ledger is not None or self._recorder is not None)
 
-    def _enter(self, session: Session, call: MeasuredCall, keep: Callable[[str], str | None], started: float) -> None:
+    def _enter(
+        self,
+        session: Session,
+        call: MeasuredCall,
+        parts: Sequence[Shaped],
+        started: float,
+        asked: Mapping[str, Any] | None = None,
+    ) -> None:
         if self._ledger is None:
             return
         definition, session.definition = session.definition, None
         if definition is not None:
             self._ledger.record(replace(definition, server=call.server))
-        # What was sent is kept where the user lets originals be kept, and what is private was taken out.
-        keeps = self._shaper.facts.expandable and self._shaper.mode == "on"
         took = (perf_counter() - started) * 1000
-        self._ledger.record(replace(call, milliseconds=took, keep=keep if keeps else None))
+        self._ledger.record(replace(call, milliseconds=took, keep=texts_keeper(self._shaper, parts, asked)))
 
-    def _keep(self, shaped: Sequence[Shaped], asked: Mapping[str, Any] | None, read: str) -> str | None:
-        ttl = self._shaper.loaded_config.store.ttl_seconds
-        return keep_texts(self._shaper.keeper("mcp"), read, shaped, ttl=ttl, asked=asked)
+
+def texts_keeper(
+    shaper: Shaper, parts: Sequence[Shaped], asked: Mapping[str, Any] | None = None
+) -> Callable[[str], str | None] | None:
+    """Return what keeps the text that a model read of a call beside what its tool sent, for `MeasuredCall.keep`."""
+    # What was sent is kept where the user lets originals be kept, and what is private was taken out.
+    if not shaper.facts.expandable or shaper.mode != "on":
+        return None
+    ttl = shaper.loaded_config.store.ttl_seconds
+    return lambda read: keep_texts(shaper.keeper("mcp"), read, parts, ttl=ttl, asked=asked)
 
 
 def _about(session: Session, plan: Plan) -> dict[str, Any]:

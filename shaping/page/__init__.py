@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from shaping.page.data import FieldTokens, PageData, ShownCall
 
 _NOT_KEPT: Final = (
-    "What the tool sent was not kept: that is done for calls from which something was left out. The numbers stay."
+    "What the tool sent was not kept: that is done for calls from which something was left out that can be asked for "
+    "again. The numbers stay."
 )
 _GONE: Final = (
     "What the tool sent and what was read of it is no longer kept: its time (store.ttl_seconds) is over, or it "

@@ -14,6 +14,7 @@ import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 
+from shaping.ledger import LedgerDatabase, add_up
 from shaping.proxy.upstream import command_server
 from shaping.tokens import count, exact
 
@@ -137,6 +138,16 @@ async def test_what_the_proxy_holds_back_is_taken_out_and_what_the_server_says_s
     assert "Widget 9 squeaks" in text
     assert left_out in text
     assert count(text) <= count(alone)
+
+
+@pytest.mark.parametrize(("outer", "calls"), [({}, 1), (BUDGET, 2)])
+async def test_a_call_is_counted_once_unless_the_proxy_shapes_it_further(
+    chain: Chain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outer: Any, calls: int
+) -> None:
+    monkeypatch.setenv("SHAPING_LEDGER", str(tmp_path / "ledger.sqlite"))
+    async with chain.client({}, outer) as client:
+        await read(client)
+    assert add_up(LedgerDatabase(tmp_path / "ledger.sqlite").entries()).calls == calls
 
 
 async def test_structure_that_no_text_tells_of_is_not_lost(chain: Chain) -> None:
