@@ -1,6 +1,7 @@
 """The first phase: raw value -> open -> select -> drop empties -> quieten -> redact -> Cleaned; pure, without I/O.
 
-A list of fields is selected first where it can be, so that what it leaves out is never opened.
+A list of fields is selected first where it can be, so that what it leaves out is never opened. Private fields go before
+the others are selected; fields that the config renames are masked before that, under the names that the tool gave them.
 """
 
 from __future__ import annotations
@@ -90,19 +91,19 @@ class Cleaned(NamedTuple):
 def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
     """Run the steps in their order; a step that changes nothing returns the same object."""
     fields = plan.fields if call.error is None else plan.error_fields
-    holding = early = selecting = NOTHING
+    private_notes = early_notes = select_notes = NOTHING
     if fields is not None and _opens_what_it_selects(fields, plan, call):
         selected, opening = select_then_open(raw, fields, plan)
     else:
         opened, opening = _opened(raw, plan, call)
         if fields is not None and plan.private is not None:
             # A text that may hold what is private is withheld, whatever else is selected.
-            opened, holding = select_fields(opened, plan.private)
+            opened, private_notes = select_fields(opened, plan.private)
         if fields is not None and fields.rename and plan.redact.by_place:
             # A field is masked by the name and the place that the tool gave it, not by the ones it gets here.
-            opened, early = redact_value(opened, plan)
+            opened, early_notes = redact_value(opened, plan)
         compact_json = opening.compact_json if opened is opening.original else None
-        selected, selecting = select_fields(opened, fields, compact_json)
+        selected, select_notes = select_fields(opened, fields, compact_json)
     try:
         # The JSON that opening wrote holds only while no step has changed what it opened.
         compact_json = opening.compact_json if opening.original is None or selected is opening.original else None
@@ -114,7 +115,7 @@ def clean(raw: Any, plan: Plan, call: CallContext) -> Cleaned:
         value, masking = redact_value(quiet, plan, quieting.compact_json)
     except Exception as fault:
         raise CleaningError(raw if opening.original is None else opening.original, fault) from fault
-    found = opening.warnings + holding.warnings + early.warnings + selecting.warnings + masking.warnings
+    found = opening.warnings + private_notes.warnings + early_notes.warnings + select_notes.warnings + masking.warnings
     sent = opening.compact_json
     return Cleaned(
         value=value,
