@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from dataclasses import replace
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from shaping.commands.storage import PartWriter
     from shaping.envelope import Envelope
+    from shaping.settings.chooser import Mode
     from shaping.shaper import Shaper
 
 
@@ -80,7 +82,7 @@ async def command(
         raise
 
 
-def plan_for(source: PlanChooser, argv: Sequence[str], options: CommandOptions, *, strict: bool = False) -> Plan:
+def plan_for(chooser: PlanChooser, argv: Sequence[str], options: CommandOptions, *, strict: bool = False) -> Plan:
     """Return the plan for a command's output; `strict` raises ConfigError for options that cannot be met."""
     fields = options.get("fields")
     request = Overrides(
@@ -88,17 +90,17 @@ def plan_for(source: PlanChooser, argv: Sequence[str], options: CommandOptions, 
         max_tokens=options.get("max_tokens"),
         dialect=options.get("dialect"),
     )
-    tool = options.get("tool") or tool_name(argv, _named(source, argv))
+    tool = options.get("tool") or tool_name(argv, _named(chooser, argv))
     asked = None if request == Overrides() else request
-    return source.choose(tool, surface="command", profile=options.get("profile"), overrides=asked, strict=strict)[0]
+    return chooser.choose(tool, surface="command", profile=options.get("profile"), overrides=asked, strict=strict)[0]
 
 
-class LazyShaper(PlanChooser):
-    """The config of commands, and their shaper, which plain text that fits does without."""
+class CommandChooser(PlanChooser):
+    """Chooses the plans of commands; a text that fits needs no more, and for others there is its `shaper`."""
 
-    def __init__(self, config: str | PathLike[str] | None = None, environ: Mapping[str, str] | None = None) -> None:
-        """Find the config."""
-        super().__init__(config, watch=False, environ=environ)
+    def __init__(self, config: str | PathLike[str] | None = None, mode: Mode | None = None) -> None:
+        """Find the config; a `mode` stands in place of the environment's."""
+        super().__init__(config, watch=False, environ=None if mode is None else {**os.environ, "SHAPING": mode})
         self._config = config
 
     @cached_property
@@ -115,7 +117,7 @@ class LazyShaper(PlanChooser):
 
 
 def run_command(
-    source: Shaper | LazyShaper,
+    chooser: Shaper | CommandChooser,
     plan: Plan,
     argv: Sequence[str],
     options: CommandOptions,
@@ -128,44 +130,44 @@ def run_command(
 
     `copies` get its two outputs as they come.
     """
-    stdout, stderr = (new_capture(source, plan, copy) for copy in copies)
+    stdout, stderr = (new_capture(chooser, plan, copy) for copy in copies)
     ended = run_process(argv, options, stdout, stderr, stop=stop)
     finished = Finished(argv, options, ended, stdout, stderr)
     raw = stdout.text() + stderr.text()
     if not shaped and ended.not_started is None:
-        return CommandResponse(lambda: make_response(source, plan, finished).envelope, ended.exit_code, "", raw=raw)
-    return replace(make_response(source, plan, finished), raw=raw)
+        return CommandResponse(lambda: make_response(chooser, plan, finished).envelope, ended.exit_code, "", raw=raw)
+    return replace(make_response(chooser, plan, finished), raw=raw)
 
 
-def make_response(source: Shaper | LazyShaper, plan: Plan, finished: Finished) -> CommandResponse:
+def make_response(chooser: Shaper | CommandChooser, plan: Plan, finished: Finished) -> CommandResponse:
     """Return the response of a command that has ended."""
     out = finished.stdout
     formats = [name for name in plan.parse if name in COMMAND_FORMATS]
     parsed = parse(out.text(), formats) if out.whole and out.size else None
-    cleaned = CleanedOutputs(finished, plan, off=source.mode == "off")
-    plain = None if parsed is not None else _plain_text(source, plan, cleaned)
-    return plain or _respond(source, plan, cleaned, parsed)
+    cleaned = CleanedOutputs(finished, plan, off=chooser.mode == "off")
+    plain = None if parsed is not None else _plain_text(chooser, plan, cleaned)
+    return plain or _respond(chooser, plan, cleaned, parsed)
 
 
 def _respond(
-    source: Shaper | LazyShaper, plan: Plan, cleaned: CleanedOutputs, parsed: Parsed | None = None
+    chooser: Shaper | CommandChooser, plan: Plan, cleaned: CleanedOutputs, parsed: Parsed | None = None
 ) -> CommandResponse:
     from shaping.commands.response import respond  # noqa: PLC0415 (plain text does without it: costs 60 ms)
 
-    return respond(_loaded(source), plan, cleaned, parsed)
+    return respond(_shaper_of(chooser), plan, cleaned, parsed)
 
 
-def _loaded(source: Shaper | LazyShaper) -> Shaper:
-    return source.shaper if isinstance(source, LazyShaper) else source
+def _shaper_of(chooser: Shaper | CommandChooser) -> Shaper:
+    return chooser.shaper if isinstance(chooser, CommandChooser) else chooser
 
 
-def _plain_text(source: Shaper | LazyShaper, plan: Plan, cleaned: CleanedOutputs) -> CommandResponse | None:
+def _plain_text(chooser: Shaper | CommandChooser, plan: Plan, cleaned: CleanedOutputs) -> CommandResponse | None:
     """Return the response to a command whose text fits and needs only cleaning; None for every other."""
     finished, ended = cleaned.finished, cleaned.finished.ended
     rules_apply = plan.fields is not None or plan.private is not None or plan.drop_lines or plan.debug
     asks_etag = finished.options.get("etag") is not None or "etag" in plan.envelope
     coded = ended.not_started or ended.timed_out or ended.child_exit_code in plan.exit_codes
-    unusual = plan.dialect != "none" or not plan.enabled or source.mode == "off" or bool(source.warnings)
+    unusual = plan.dialect != "none" or not plan.enabled or chooser.mode == "off" or bool(chooser.warnings)
     whole = finished.stdout.whole and finished.stderr.whole
     if rules_apply or asks_etag or coded or unusual or not whole:
         return None
@@ -174,7 +176,7 @@ def _plain_text(source: Shaper | LazyShaper, plan: Plan, cleaned: CleanedOutputs
     if plan.max_tokens is not None and not is_within(shown + err, plan.max_tokens - _FACTS, exact):
         return None
     return plain_response(
-        lambda: _respond(source, plan, cleaned).envelope,
+        lambda: _respond(chooser, plan, cleaned).envelope,
         ended,
         (shown, err),
         failure=str(ended) if ended.exit_code else "",
@@ -183,13 +185,13 @@ def _plain_text(source: Shaper | LazyShaper, plan: Plan, cleaned: CleanedOutputs
     )
 
 
-def new_capture(source: Shaper | LazyShaper, plan: Plan, copy: Callable[[bytes], object] | None = None) -> Capture:
+def new_capture(chooser: Shaper | CommandChooser, plan: Plan, copy: Callable[[bytes], object] | None = None) -> Capture:
     """Return a capture for one output, which spills to the store unless paths are private."""
 
     def make_writer() -> PartWriter:
         from shaping.commands.storage import PartWriter  # noqa: PLC0415 (few outputs are too large for memory)
 
-        return PartWriter(_loaded(source), plan.redact)
+        return PartWriter(_shaper_of(chooser), plan.redact)
 
     return Capture(make_writer if plan.private is None else None, Rules.of(plan).important, copy=copy)
 
@@ -199,19 +201,19 @@ def _answered(
 ) -> Envelope[Any]:
     if not argv:
         raise ValueError("a command needs at least the name of a program")
-    source = shaper or LazyShaper()
+    chooser = shaper or CommandChooser()
     try:
         # The caller gets an envelope, so that is what the budget is for.
-        plan = plan_for(source, argv, {"dialect": "invariant", **options})
-        return run_command(source, plan, argv, options, stop=stop).envelope
+        plan = plan_for(chooser, argv, {"dialect": "invariant", **options})
+        return run_command(chooser, plan, argv, options, stop=stop).envelope
     finally:
         if shaper is None:
-            source.close()
+            chooser.close()
 
 
-def _named(source: PlanChooser, argv: Sequence[str]) -> list[str]:
+def _named(chooser: PlanChooser, argv: Sequence[str]) -> list[str]:
     """List the tool names and patterns of the config and of the presets."""
-    configured = source.loaded_config.merged.get("tool_overrides") or {}
+    configured = chooser.loaded_config.merged.get("tool_overrides") or {}
     return [
         *configured,
         *(name for preset in presets_for(tool_name(argv)) for name in preset.choices("tool_overrides")),

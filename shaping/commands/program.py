@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from shaping.commands import LazyShaper, plan_for, run_command
+from shaping.commands import CommandChooser, plan_for, run_command
 from shaping.commands.output import SHELL_SHOWS, ByteRedactor, CommandResponse
 from shaping.settings.files import counting_lock, ledger_path
 from shaping.tokens import counter
@@ -45,19 +45,19 @@ def run_program(
     recorder: Recorder | None = None,
 ) -> int:
     """Run a command, print its output as the options say, and return its exit code."""
-    source = LazyShaper(config)
-    plan = plan_for(source, argv, options, strict=True)
-    mode = "on" if options.get("dialect") else source.mode  # an envelope that is asked for is printed in any mode
+    chooser = CommandChooser(config)
+    plan = plan_for(chooser, argv, options, strict=True)
+    mode = "on" if options.get("dialect") else chooser.mode  # an envelope that is asked for is printed in any mode
     if mode == "off" and not options.get("timeout"):
         _become(argv, options)
     if mode != "on" or not (plan.enabled or plan.private is not None or plan.dialect != "none"):
-        source = source if mode == "on" else LazyShaper(config, {**os.environ, "SHAPING": "on"})
-        response = _pass_on(source, plan, argv, options, mode)
+        chooser = chooser if mode == "on" else CommandChooser(config, mode="on")
+        response = _pass_on(chooser, plan, argv, options, mode)
         entered = "" if mode == "off" else response.raw
-        close_and_record(source, plan, entered, entered)
+        close_and_record(chooser, plan, entered, entered)
         return response.exit_code
     with progress(plan.tool):
-        response = run_command(source, plan, argv, options)
+        response = run_command(chooser, plan, argv, options)
     sys.stdout.write(response.stdout)
     sys.stdout.flush()
     sys.stderr.write(response.stderr)
@@ -68,12 +68,12 @@ def run_program(
         sides: Any = {"before": lambda: before[:SHELL_SHOWS], "after": lambda: after[:SHELL_SHOWS]}
         recorder.record(plan, response.raw, form="text", arguments={"argv": argv}, **sides)
         recorder.close()
-    close_and_record(source, plan, before, after, response.shaped)
+    close_and_record(chooser, plan, before, after, response.shaped)
     return response.exit_code
 
 
 def _pass_on(
-    source: LazyShaper, plan: Plan, argv: Sequence[str], options: CommandOptions, mode: Mode
+    chooser: CommandChooser, plan: Plan, argv: Sequence[str], options: CommandOptions, mode: Mode
 ) -> CommandResponse:
     """Pass a command's output on as it comes: without secrets for a config that leaves it alone, else untouched.
 
@@ -82,7 +82,7 @@ def _pass_on(
     redact = plan.redact if mode == "on" else replace(plan.redact, off=True)
     copies = [partial(_copy, stream.buffer, ByteRedactor(redact)) for stream in (sys.stdout, sys.stderr)]
     compared = mode == "observe" and logger.isEnabledFor(logging.INFO)
-    response = run_command(source, plan, argv, options, copies=copies, shaped=compared)
+    response = run_command(chooser, plan, argv, options, copies=copies, shaped=compared)
     for copy in copies:
         copy(final=True)
     if not response.started:
@@ -117,16 +117,18 @@ def begin_counting(ledger: Path) -> int | None:
     return None
 
 
-def close_and_record(source: LazyShaper, plan: Plan, before: str, after: str, shaped: Shaped | None = None) -> None:
+def close_and_record(
+    chooser: CommandChooser, plan: Plan, before: str, after: str, shaped: Shaped | None = None
+) -> None:
     """Close the store, and enter what would have been printed, and what was printed in its place, into the ledger.
 
     A process of its own counts the tokens, where it can: nobody waits for a vocabulary to be loaded.
     """
-    source.close()  # neither the thread of the store nor its connection comes along
+    chooser.close()  # neither the thread of the store nor its connection comes along
     path = ledger_path()
     if not before or path is None:
         return
-    enter = partial(_enter, source, plan, (before, after), shaped, time.time())
+    enter = partial(_enter, chooser, plan, (before, after), shaped, time.time())
     lock = None if threading.active_count() > 1 else begin_counting(path)
     child = None
     if lock is not None:
@@ -149,7 +151,7 @@ def close_and_record(source: LazyShaper, plan: Plan, before: str, after: str, sh
 _LEDGER_SECONDS: Final = 5.0  # the most that it waits for tokens to be counted; 0.1 on an idle machine
 
 
-def _enter(source: LazyShaper, plan: Plan, texts: tuple[str, str], shaped: Shaped | None, now: float) -> None:
+def _enter(chooser: CommandChooser, plan: Plan, texts: tuple[str, str], shaped: Shaped | None, now: float) -> None:
     """Count what would have been printed and what was printed in its place, and write both to the ledger."""
     from shaping.ledger import MeasuredCall, call_texts, open_ledger  # noqa: PLC0415 (loaded after the output went out: costs 30 ms)
 
@@ -162,8 +164,8 @@ def _enter(source: LazyShaper, plan: Plan, texts: tuple[str, str], shaped: Shape
         """Keep the two sides of a call, in a store that is open for this alone."""
         if shaped is None and plan.private is not None:
             return None  # nothing can be taken out of a text with private fields
-        with closing(source.shaper) as shaper:
-            keeper, ttl = shaper.keeper("command"), source.loaded_config.store.ttl_seconds
+        with closing(chooser.shaper) as shaper:
+            keeper, ttl = shaper.keeper("command"), chooser.loaded_config.store.ttl_seconds
             if shaped is not None:
                 return call_texts.keep_texts(keeper, read, [shaped], ttl=ttl)
             return call_texts.keep_output(keeper, read, before, ttl=ttl)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from shaping.cleaning import Pieces
-from shaping.commands import LazyShaper, new_capture, plan_for
+from shaping.commands import CommandChooser, new_capture, plan_for
 from shaping.commands.ending import not_started_response
 from shaping.commands.output import SHELL_SHOWS, CommandResponse, Finished, decode
 from shaping.commands.process import OURS, CommandOptions, run_process
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 def stream_program(argv: list[str], config: str | Path | None, options: CommandOptions) -> int:
     """Print a command's JSON lines shaped as they come, then the envelope of its end; return its exit code."""
-    source = LazyShaper(config)
-    plan = plan_for(source, argv, options, strict=True)
+    chooser = CommandChooser(config)
+    plan = plan_for(chooser, argv, options, strict=True)
     printed = bytearray()
 
     def emit(line: bytes) -> None:
@@ -39,10 +39,10 @@ def stream_program(argv: list[str], config: str | Path | None, options: CommandO
         if len(printed) < SHELL_SHOWS * 4:  # bytes of a character at most; a stream may never end
             printed.extend(line)
 
-    response = stream_command(source.shaper, plan, argv, options, emit)
+    response = stream_command(chooser.shaper, plan, argv, options, emit)
     wire = response.envelope.render("invariant", include=plan.envelope, debug=plan.debug)
     emit(orjson.dumps(wire, option=orjson.OPT_APPEND_NEWLINE))
-    close_and_record(source, plan, response.raw, printed.decode(errors="replace"))
+    close_and_record(chooser, plan, response.raw, printed.decode(errors="replace"))
     return response.exit_code
 
 
