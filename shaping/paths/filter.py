@@ -209,7 +209,8 @@ class _Walk:
         elif type(inside) is str and node.partial:
             return self.filters.select_in_text(inside, node.state, place)
         elif type(inside) is str and self.texts is not None and place is not None:
-            return self.texts.text(inside, node.state, place)
+            kept = self.texts.text(inside, node.state, place)
+            return value if kept is inside and isinstance(value, str) else kept  # a big integer stays one
         elif type(inside) is not list:
             return GONE if node.partial else inside
         if self.todo is None or place is None:
