@@ -146,12 +146,14 @@ class Ways:
     def resource(self, one: Placement, _: Random) -> str:
         """Send a resource that was read."""
         read = {"contents": [{"uri": "file:///users.json", "text": one.text}]}
-        return _json(MessageProtection(self.shaper).answer("file:///users.json", read))
+        return _json(MessageProtection(self.shaper).resource_or_prompt("file:///users.json", read))
 
     def prompt(self, one: Placement, _: Random) -> str:
         """Send a prompt that was asked for."""
         return _json(
-            MessageProtection(self.shaper).answer("p", {"messages": [{"role": "user", "content": _block(one.text)}]})
+            MessageProtection(self.shaper).resource_or_prompt(
+                "p", {"messages": [{"role": "user", "content": _block(one.text)}]}
+            )
         )
 
     def protocol_error(self, one: Placement, _: Random) -> str:

@@ -197,7 +197,7 @@ def _read(protection: MessageProtection, name: str, contents: list[ResourceConte
         ({} if isinstance(one.content, bytes) else {"text": one.content}) | ({"_meta": one.meta} if one.meta else {})
         for one in contents
     ]
-    clean = protection.answer(name, {"contents": wire})["contents"]
+    clean = protection.resource_or_prompt(name, {"contents": wire})["contents"]
     return [
         one.model_copy(update={"content": said.get("text", one.content), "meta": said.get("_meta")})
         for one, said in zip(contents, clean, strict=True)
@@ -206,7 +206,7 @@ def _read(protection: MessageProtection, name: str, contents: list[ResourceConte
 
 def _said(protection: MessageProtection, name: str, messages: list[Message]) -> list[Message]:
     blocks = [one.content.model_dump(mode="json", by_alias=True, exclude_none=True) for one in messages]
-    clean = protection.answer(name, {"messages": [{"content": block} for block in blocks]})["messages"]
+    clean = protection.resource_or_prompt(name, {"messages": [{"content": block} for block in blocks]})["messages"]
     return [
         one.model_copy(update={"content": _CONTENT.validate_python([said["content"]])[0]})
         for one, said in zip(messages, clean, strict=True)

@@ -121,9 +121,9 @@ def protect_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, 
     if len(usual) < len(result):
         result = clean_members(result, partial(_redacted, plan=plan, place="result.", hits=hits), usual)
     if result.get("content"):
-        blocks = enumerate(_in_row(result["content"], plan, hits))
+        blocks = enumerate(_clean_across_blocks(result["content"], plan, hits))
         clean = [
-            _block(block, plan, f"content[{place}].", hits, () if all_of_it or not is_text(block) else ("text",))
+            _clean_block(block, plan, f"content[{place}].", hits, () if all_of_it or not is_text(block) else ("text",))
             for place, block in blocks
         ]
         result = {**result, "content": clean}
@@ -187,27 +187,27 @@ class MessageProtection:
             redact=replace(plan.redact, paths=tuple(map(deep_path, self._shaper.loaded_config.masked_paths))),
         )
 
-    def _held(self) -> FieldPlan | None:
-        """Return what is private or masked, where a mask would break a schema or what hides stands apart."""
+    def _private_or_masked(self) -> FieldPlan | None:
+        """Return the private and the masked paths of all tools as one, for what a mask would break: it is left out."""
         config = self._shaper.loaded_config
         paths = (*config.private_paths, *map(deep_path, config.masked_paths))
         return _compiled(paths) if paths else None
 
-    def answer(self, name: str, wire: dict[str, Any], uri: str = "") -> dict[str, Any]:
+    def resource_or_prompt(self, name: str, wire: dict[str, Any], uri: str = "") -> dict[str, Any]:
         """Clean a resource that was read or a prompt, by the rules for its name; `uri` is what was asked for."""
         if not self._is_on:
             return wire
         plan = self._plan(name)
-        said = _with_blocks(wire, lambda blocks: _in_row(blocks, plan, []))
+        said = _with_blocks(wire, lambda blocks: _clean_across_blocks(blocks, plan, []))
 
         def block(value: Mapping[str, Any]) -> Mapping[str, Any]:
-            return _block(value, plan, skipped=("uri",) if value.get("uri") == uri else ())
+            return _clean_block(value, plan, skipped=("uri",) if value.get("uri") == uri else ())
 
         def message(value: Mapping[str, Any]) -> dict[str, Any]:
             content = value.get("content")
             blocks = [content] if isinstance(content, dict) else content if _is_objects(content) else None
             skipped = {"role"} if _is_fixed("role", value.get("role")) else set()
-            out = _members(value, plan, skipped=skipped if blocks is None else {*skipped, "content"})
+            out = _clean_other_object(value, plan, skipped if blocks is None else {*skipped, "content"})
             if blocks is None:
                 return out
             clean = [block(one) for one in blocks]
@@ -217,16 +217,16 @@ class MessageProtection:
         items = {
             name: [clean(one) for one in said[name]] for name, clean in of_items.items() if _is_objects(said.get(name))
         }
-        out = {**_members(said, plan, skipped=items), **items}
+        out = {**_clean_other_object(said, plan, items), **items}
         return wire if out == wire else out
 
     def protect(self, said: ValueT, method: str = "") -> ValueT:
         """Take secrets and private fields out of whatever else a server says in answer to a method, or by itself."""
         if not self._is_on:
             return said
-        plan, held, clean = self._plan(), self._held(), said
+        plan, protected, clean = self._plan(), self._private_or_masked(), said
         if method in DEFINITIONS:
-            clean = said if held is None else clean_definition(said, held, ANSWER_WORDS)
+            clean = said if protected is None else clean_definition(said, protected, ANSWER_WORDS)
             # The names and paths in a definition are those of its schemas.
             plan = plan.replace(private=None, redact=replace(plan.redact, names=False, paths=()))
         clean = protect(clean, plan)
@@ -244,11 +244,12 @@ class MessageProtection:
             and not (plan.private and plan.private.is_label(name))
         }
         if method == "sampling/createMessage" and _is_objects(params.get("messages")):
-            own |= self.answer("", {"messages": params["messages"]})
+            own |= self.resource_or_prompt("", {"messages": params["messages"]})
         if method == "elicitation/create" and isinstance(params.get("requestedSchema"), dict):
             schema = self.protect({"inputSchema": params["requestedSchema"]}, "tools/list")["inputSchema"]
             own["requestedSchema"] = schema
-        return {**own, **_object({name: value for name, value in params.items() if name not in own}, plan)}
+        rest = {name: value for name, value in params.items() if name not in own}
+        return {**own, **_clean_protocol_object(rest, plan)}
 
     def input_requests(self, asked: Any, clean: Any) -> Any:
         """Return the requests in a result as they were cleaned; those that a client knows stay requests."""
@@ -268,7 +269,7 @@ class MessageProtection:
         goes_on = before and (line[:1].isspace() or not line)
         line = self.without_key_rest(line, self._keys[server])
         lines = [*before[:1], *before[1:][-_LOG_LINES:], line] if goes_on else [line]
-        private = self._held() if self._is_on else None
+        private = self._private_or_masked() if self._is_on else None
         if goes_on and private is not None and private.is_named_in(before[0]):
             clean = PRIVATE_MARK if line.strip() else line
         else:
@@ -283,7 +284,7 @@ class MessageProtection:
 
     def recorded_tools(self, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Take private fields out of the definitions of tools as they are kept on disk, whatever the mode."""
-        private = self._held()
+        private = self._private_or_masked()
         return tools if private is None else clean_definition(tools, private)
 
     def error(self, error: Any, tool: str = "") -> Any:
@@ -291,7 +292,7 @@ class MessageProtection:
         if not isinstance(error, dict) or not self._is_on:
             return self.protect(error)
         plan, code = self._plan(tool), {"code"} if isinstance(error.get("code"), int) else set()
-        clean = clean_members(error, partial(_object, plan=plan), code)
+        clean = clean_members(error, partial(_clean_protocol_object, plan=plan), code)
         said = {name: clean[name] for name in ("message", "data") if name in clean}
         cut = limit_value(said, 1, plan)
         clean = clean if cut is said else {**clean, "message": "", "data": None, **cut}
@@ -309,15 +310,15 @@ class MessageProtection:
 
     def may_hold_back(self, line: bytes) -> bool:
         """Return whether the bytes of a message may hold a secret, or something private."""
-        return self._is_on and bool(self._held() or rules_for(line.decode(errors="replace")).rules)
+        return self._is_on and bool(self._private_or_masked() or rules_for(line.decode(errors="replace")).rules)
 
 
 def _is_objects(value: Any) -> TypeGuard[list[dict[str, Any]]]:
     return isinstance(value, list) and all(isinstance(one, dict) for one in value)
 
 
-def _in_row(blocks: Sequence[Any], plan: Plan, hits: list[Warned]) -> Sequence[Any]:
-    """Take out of blocks, of which one may go on in the next, what only all of them together say."""
+def _clean_across_blocks(blocks: Sequence[Any], plan: Plan, hits: list[Warned]) -> Sequence[Any]:
+    """Take out of blocks the secrets and private texts that begin in one and go on in the next."""
     if len(blocks) < 2:
         return blocks
     if plan.redact.values and not plan.redact.off:
@@ -397,7 +398,7 @@ def _compiled(paths: tuple[str, ...]) -> FieldPlan:
     return compile_fields(None, paths, withhold=True).at_any_depth()
 
 
-def _block(
+def _clean_block(
     block: Mapping[str, Any],
     plan: Plan,
     place: str = "",
@@ -409,38 +410,39 @@ def _block(
         return block
     resource = block.get("resource")
     if isinstance(resource, dict):
-        block = {**block, "resource": _block(resource, plan, f"{place}resource.", hits)}
+        block = {**block, "resource": _clean_block(resource, plan, f"{place}resource.", hits)}
         skipped = {*skipped, "resource"}
-    return _object(block, plan, place, hits, {*binary_members(block), *skipped})
+    return _clean_protocol_object(block, plan, place, hits, {*binary_members(block), *skipped})
 
 
-def _object(
+def _clean_protocol_object(
     value: Mapping[str, Any],
     plan: Plan,
     place: str = "",
     hits: list[Warned] | None = None,
     skipped: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Clean an object of the protocol, which stays one although a path may have the name of a member of it."""
+    """Clean an object that the protocol defines: it stays valid where a path has the name of a member of it."""
     if plan.private is not None:
-        value = _in_form(value, plan.private, plan.private.apply, skipped)
+        value = _keep_form(value, plan.private, plan.private.apply, skipped)
     redacted = partial(_redacted, plan=plan, place=place, hits=hits)
     if not plan.redact.paths or plan.redact.off:
         return clean_members(value, redacted, skipped)
-    return _in_form(value, _compiled(plan.redact.paths), redacted, skipped)
+    return _keep_form(value, _compiled(plan.redact.paths), redacted, skipped)
 
 
-def _in_form(
+def _keep_form(
     value: Mapping[str, Any],
-    held: FieldPlan,
+    protected: FieldPlan,
     clean: Callable[[dict[str, Any]], Mapping[str, Any]],
     skipped: Collection[str],
 ) -> dict[str, Any]:
+    """Clean an object by a function, but for the protocol's own words, and put back the members that it requires."""
     fixed = {name for name in value if _is_fixed(name, value[name])}
-    holders = [name for name in value if name in _HOLDERS and name not in skipped and held.is_label(name)]
+    holders = [name for name in value if name in _HOLDERS and name not in skipped and protected.is_label(name)]
     said = dict(value)
     if "uri" not in skipped and isinstance(said.get("uri"), str):
-        said["uri"] = clean_address(said["uri"], held)
+        said["uri"] = clean_address(said["uri"], protected)
     out = clean_members(said, clean, {*fixed, *skipped, *holders})
     out |= {name: clean({_INSIDE: value[name]}).get(_INSIDE, PRIVATE_MARK) for name in holders}
     out |= dict.fromkeys(_REQUIRED & said.keys() - out.keys(), PRIVATE_MARK)
@@ -449,23 +451,17 @@ def _in_form(
     return {name: out[name] for name in (*value, *out) if name in out}
 
 
-def _members(
-    value: Mapping[str, Any],
-    plan: Plan,
-    place: str = "",
-    hits: list[Warned] | None = None,
-    skipped: Collection[str] = (),
-) -> dict[str, Any]:
-    """Clean an object, which need not stay what it is, but for the members to skip."""
+def _clean_other_object(value: Mapping[str, Any], plan: Plan, skipped: Collection[str]) -> dict[str, Any]:
+    """Clean an object of which paths may take any member, but for those to skip."""
 
     def clean(looked: dict[str, Any]) -> Mapping[str, Any]:
-        kept = looked if plan.private is None else plan.private.apply(looked)
-        return _redacted(kept, plan, place, hits)
+        return _redacted(looked if plan.private is None else plan.private.apply(looked), plan, "", None)
 
     return clean_members(value, clean, skipped)
 
 
 def _redacted(value: Mapping[str, Any], plan: Plan, place: str, hits: list[Warned] | None) -> Mapping[str, Any]:
+    """Mask secrets in an object; `hits` takes a warning for each, with its place."""
     rules = plan.redact
     if rules.off or not value:
         return value

@@ -116,7 +116,7 @@ class ShapedServer:
             if ctx.method == "prompts/get"
             else self.mcp_shaper.resource_name(uri, self.server.name)
         )
-        return self.mcp_shaper.protection.answer(name, result, uri) if isinstance(result, dict) else result
+        return self.mcp_shaper.protection.resource_or_prompt(name, result, uri) if isinstance(result, dict) else result
 
     async def _call(self, session: Session, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         params = dict(ctx.params or {})

@@ -296,7 +296,7 @@ class Relay:
         if asked.called is None:
             naming = mcp_shaper.full_name if asked.method == "prompts/get" else mcp_shaper.resource_name
             name = naming(asked.name, self.upstream.server_of(asked.name))
-            return _changed(message, "result", mcp_shaper.protection.answer(name, result, asked.name))
+            return _changed(message, "result", mcp_shaper.protection.resource_or_prompt(name, result, asked.name))
         self._remember_task(result, asked)
         about = {"duration_ms": round(took * 1000, 3)} if asked.at else {}
         # A server that is asked for the first time by this very call is known by now.

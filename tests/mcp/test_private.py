@@ -143,7 +143,7 @@ def test_a_result_that_is_withheld_is_logged_as_such_without_its_values(caplog: 
 def test_what_is_private_for_every_tool_is_private_in_resources_and_logs() -> None:
     shaper = Shaper({"global": {"private": ["**.email"]}})
     read = {"contents": [{"uri": "file:///a", "text": json.dumps({"email": SECRET})}]}
-    assert SECRET not in json.dumps(MessageProtection(shaper).answer("file:///a", read))
+    assert SECRET not in json.dumps(MessageProtection(shaper).resource_or_prompt("file:///a", read))
     assert SECRET not in json.dumps(
         MessageProtection(shaper).params("notifications/message", {"data": {"email": SECRET}})
     )
@@ -370,11 +370,11 @@ def test_a_private_value_does_not_leave_behind_its_name_in_prompts_and_resources
         {"messages": [{"role": "user", "content": texts}]},
         {"contents": [{"uri": "x://a", "text": text["text"]} for text in texts]},
     ):
-        assert "kEd.42" not in json.dumps(MessageProtection(SHAPER).answer("users", wire))
+        assert "kEd.42" not in json.dumps(MessageProtection(SHAPER).resource_or_prompt("users", wire))
     plain = {
         "messages": [{"role": "user", "content": {"type": "text", "text": "hello"}}, {"role": "user", "content": "x"}]
     }
-    assert MessageProtection(SHAPER).answer("users", plain) is plain
+    assert MessageProtection(SHAPER).resource_or_prompt("users", plain) is plain
 
 
 def test_blocks_behind_data_with_a_private_field_stay() -> None:

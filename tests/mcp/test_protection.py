@@ -176,7 +176,7 @@ async def test_a_protocol_error_keeps_its_code_and_loses_its_secrets(make: Calla
 def test_nothing_is_taken_out_where_shaping_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHAPING", "off")
     wire = {"contents": [{"uri": "data://x", "text": TOKEN}]}
-    assert MessageProtection(Shaper({})).answer("data://x", wire) is wire
+    assert MessageProtection(Shaper({})).resource_or_prompt("data://x", wire) is wire
 
 
 async def test_what_a_server_says_of_its_resources_and_prompts_holds_no_secret() -> None:
