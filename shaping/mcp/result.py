@@ -115,7 +115,7 @@ def shape_result(shaper: Shaper, result: Mapping[str, Any], context: ResultConte
         shaped = _within_limit(shaper, clean, context, shape)
         return shaped._replace(raw=read)
     except Exception as fault:  # noqa: BLE001 (whatever it is, the tool's answer goes out redacted)
-        log_fault("shaping a result of %r failed with %s\n%s", context.called.name, fault)
+        log_fault("shaping a result of %r failed with %s\n%s", context.request.name, fault)
         wire = dict(result) if mode == "observe" else protect_after_fault(read, plan, fault)
         return ShapedResult(wire, raw=read)
 
@@ -333,7 +333,7 @@ def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) ->
     structured = result.get("structuredContent")
     told = said or (orjson.dumps(structured).decode() if structured else "")
     error = clean_error(
-        context.error or error_from_text(told, context.called.name, context.session.tools), context.plan
+        context.error or error_from_text(told, context.request.name, context.session.tools), context.plan
     )
     shaped = shape_parts(shaper, result, data, context._replace(plan=context.plan.for_error()))
     texts = [text for one, part in zip(shaped, data.parts, strict=True) if (text := _error_text(one, part, data, said))]
@@ -561,7 +561,7 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     It is within the budget, unless only all of it fits: a tool may break the schema that it gave itself.
     """
     mismatch = Warned("SCHEMA_MISMATCH", "the shaped data did not match the advertised schema; this is unfiltered")
-    logger.warning("%r: %s", context.called.name, mismatch.message)
+    logger.warning("%r: %s", context.request.name, mismatch.message)
     call = context.call._replace(if_none_match=None, warnings=(*context.call.warnings, mismatch))
     plan = protecting_plan(context.plan)
 

@@ -153,7 +153,7 @@ class ToolRequest(NamedTuple):
 class ResultContext(NamedTuple):
     """What is known of a call when its result comes back."""
 
-    called: ToolRequest
+    request: ToolRequest
     plan: Plan
     entry: ToolEntry
     session: Session
@@ -265,7 +265,7 @@ class CallRecorder:
         self, context: ResultContext, raw: Mapping[str, Any] | None, shaped: ShapedResult, *, started: float
     ) -> None:
         """Record a tool's answer; where nobody knows what it was without shaping (`raw` is None) nothing was saved."""
-        sent, called, session = shaped.wire, context.called, context.session
+        sent, called, session = shaped.wire, context.request, context.session
         if not self._is_active or not context.is_shown_to_model(sent if raw is None else raw):
             return
         session.servers[called.name] = called.server
