@@ -307,11 +307,12 @@ def _shown(call: ShownCall, limit: int) -> Iterator[str]:
         return
     marks = (f"  {one.text}" if one.reason is None else f"- {one.text}  ({one.reason})" for one in texts.sent_lines())
     sent = _cut(marks, limit)
+    title = f"{texts.sent_title} (- was left out)"
     width = shutil.get_terminal_size().columns
     if sys.stdout.isatty() and width >= _SIDES:
-        yield _beside(["The tool sent (- was left out)", "", *sent], ["The model read", "", *read], width)
+        yield _beside([title, "", *sent], ["The model read", "", *read], width)
     else:
-        yield from ("", "The tool sent (- was left out):", *sent, "", "The model read:", *read)
+        yield from ("", f"{title}:", *sent, "", "The model read:", *read)
 
 
 def _cut(lines: Iterator[str], limit: int) -> list[str]:

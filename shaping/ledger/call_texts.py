@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import orjson
 
+from shaping.parsers.terminal import without_colours
 from shaping.paths import PathError, parse
 from shaping.paths.grammar import join
 from shaping.paths.selection import Rest, after_index, after_key
@@ -55,6 +56,13 @@ class CallTexts:
         for omission in (one for part in self.sent for one in part.omissions):
             found[omission.reason] += omission.count
         return found.most_common()
+
+    @property
+    def sent_title(self) -> str:
+        """What stands above what the tool sent."""
+        # Of a text that was read as data the store has the data, and not the text.
+        as_text = all(isinstance(part.value, str) for part in self.sent)
+        return "The tool sent" if as_text else "The tool sent, read as data"
 
     def sent_lines(self) -> list[MarkedLine]:
         """Return the lines of what the tool sent, each with the reason why the model did not read it."""
@@ -151,7 +159,8 @@ REASONS: Final = {
 }
 _WIDE: Final = 88  # characters of a value that is written on one line
 _SHORT: Final = 160  # characters that are shown of a value that was left out
-_WORD: Final = re.compile(r"\w{3,}")
+# The short form of a text takes words apart where lines differ: `train_7` is `train_{}` and a 7.
+_WORD: Final = re.compile(r"[^\W\d_]{3,}|\d{3,}")
 _REWRITTEN: Final = 0.2  # share of a line's words that may be missing
 _EMPTY: Final[tuple[Any, ...]] = (None, "", [], {})
 
@@ -238,7 +247,7 @@ def _lines(name: str, value: Any, rules: list[_Rule], depth: int, comma: str) ->
 def _text_lines(sent: str, read: str) -> Iterator[MarkedLine]:
     """Mark the lines of a text of which too many words stand nowhere in what was read: others were only rewritten."""
     known = set(_WORD.findall(read))
-    for line in sent.splitlines():
+    for line in without_colours(sent).splitlines():
         words = _WORD.findall(line)
         missing = sum(word not in known for word in words)
         yield MarkedLine(line, "text" if missing > _REWRITTEN * len(words) else None)

@@ -140,8 +140,13 @@ def clean_lines(text: str) -> list[str]:
 
 def render_terminal(text: str) -> str:
     """Carry out what the text tells a terminal to do; an error that would be painted over stays as a line."""
-    plain = _with_line_feeds(_separated(_COLOURS.sub("", text.replace("\r\n", "\n"))))
+    plain = _with_line_feeds(_separated(without_colours(text.replace("\r\n", "\n"))))
     return _Screen().show(plain) if _CONTROLS.search(plain) else plain
+
+
+def without_colours(text: str) -> str:
+    """Return a text without the sequences that colour it."""
+    return _COLOURS.sub("", text)
 
 
 def _with_line_feeds(text: str) -> str:

@@ -53,7 +53,7 @@ def in_shell(environ: dict[str, str], *words: str) -> str:
 
 def test_both_sides_are_shown_with_what_was_left_out_marked(home: dict[str, str]) -> None:
     shown = shaping(home, "last", "--full")
-    head, _, rest = shown.partition("The tool sent (- was left out):")
+    head, _, rest = shown.partition("The tool sent, read as data (- was left out):")
     sent, _, read = rest.partition("The model read:")
     assert "tokens without shaping" in head
     assert '-     "note": null,  (null)' in sent
@@ -86,6 +86,7 @@ def test_lines_of_a_text_that_were_left_out_are_marked(home: dict[str, str]) -> 
     lines = "for n in range(900): print('line', n, 'of', 'many' * (n % 3))"
     in_shell(home, "run", "--max-tokens", "300", "--", sys.executable, "-c", lines)
     sent, _, read = shaping(home, "last", "--full").partition("The model read:")
+    assert "The tool sent (- was left out):" in sent
     assert "- line 500 of manymany  (text)" in sent
     assert "line 500" not in read
 

@@ -50,7 +50,7 @@ def test_last_shows_a_call_of_an_integration_whose_store_is_a_file_and_says_wher
             assert _ledger_of_process(tmp_path / "ledger.sqlite", "o200k_base").flush(60)
     shown = {name: CliRunner().invoke(build(), ["last", "--tool", name]).stdout for name in ("memory", "disk")}
     assert "in the memory of a process that ended" in shown["memory"]
-    assert "The tool sent (- was left out):" in shown["disk"]
+    assert "The tool sent, read as data (- was left out):" in shown["disk"]
 
 
 def test_a_frameworks_own_objects_are_found_inside_data() -> None:

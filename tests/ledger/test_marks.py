@@ -50,6 +50,15 @@ def test_a_line_that_was_only_rewritten_is_not_marked() -> None:
     assert [reason for _, reason in lines] == [None, None, "text"]
 
 
+def test_a_line_that_was_read_without_its_colours_or_in_a_short_form_is_not_marked() -> None:
+    sent = "\n".join(f"\x1b[32mok {n}\x1b[0m" for n in range(3))
+    assert marked(sent, read="ok 0\nok 1\nok 2") == [(f"ok {n}", None) for n in range(3)]
+    steps = "\n".join(f"train_{n}: step{n * 100} {n}ms" for n in range(3))
+    assert not any(
+        reason for _, reason in marked(steps, read="#1=train_{}: step{} {}ms\n#1 0 0 0\n#1 1 100 1\n#1 2 200 2")
+    )
+
+
 def test_the_fields_of_a_value_are_given_by_one_path_for_all_records() -> None:
     part = SentPart([{"id": 1, "url": "u"}, {"id": 2, "url": "v"}], (Omission("[].url", 2, "links"),))
     assert [(leaf.path, leaf.value, leaf.reason) for leaf in marked_leaves(part)] == [
