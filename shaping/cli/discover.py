@@ -33,11 +33,8 @@ _INSTALL: Final = {
     "Claude Code": ("shaping wrap --client claude-code", "shaping hook install claude-code"),
     "Codex": ("shaping wrap --client codex",),
     "Gemini CLI": ("shaping wrap --client gemini",),
-    "opencode": ("shaping hook install opencode",),
+    "opencode": ("shaping wrap --client opencode", "shaping hook install opencode"),
 }
-_IN_OPENCODE: Final = (
-    'in opencode.json, begin each server\'s "command" with "shaping", "proxy", "--name", its name, "--"'
-)
 
 
 def discover(
@@ -74,8 +71,6 @@ def discover(
     if recordings is None:  # a proxy that records is installed
         commands = install or ["shaping proxy -- YOUR SERVER'S COMMAND, in your client's list of servers"]
         lines.append("\n  ".join(["To install:", *commands]))
-    if "opencode" in by_client:
-        lines.append(f"For opencode's servers: {_IN_OPENCODE}")
     told = {"sessions": len(read), "tools": [*map(_members, rows)], "config": config, "install": install}
     return Answer(told if money is None else {**told, "money": money}, lines)
 

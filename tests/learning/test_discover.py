@@ -53,7 +53,10 @@ def test_it_says_what_each_tool_cost_would_have_cost_and_would_have_lacked(home:
     assert "lab/rows would have lacked what was used later: https://api.example.com/records/4" in lines
     assert '"prune": {"links": false}' in done.stdout, "the config that it would write keeps them"
     assert "$schema" not in done.stdout, "that file is not written"
-    assert {"To install:", "  shaping wrap --client claude-code", "  shaping hook install opencode"} <= {*lines}
+    install = {
+        f"  shaping {what}" for what in ("wrap --client claude-code", "wrap --client opencode", "hook install opencode")
+    }
+    assert {"To install:", *install} <= {*lines}
     assert any("tokens (counted by o200k_base exactly, profile minimal)" in line for line in lines)
     assert done.stderr == ""
 
