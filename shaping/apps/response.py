@@ -140,10 +140,11 @@ class CommandCall:
 
     def _answer(self, value: Any) -> int:
         about = self._notes.about()
-        try:
-            value, missing = self._with_missing_fields(value)
-        except ToolError as problem:
-            return self.failed(problem)
+        value, missing = self._with_missing_fields(value)
+        if missing and len(missing) == len(self._fields or ()):
+            told = "\n".join(one.message for one in missing)
+            hint = "The command has run; only its answer was not printed."
+            return self.failed(ToolError("BAD_ARGUMENT", told, hint=hint))
         warnings = (*about.pop("warnings", ()), *missing)
         shaped = self._shaper.shape(
             value,
@@ -167,16 +168,13 @@ class CommandCall:
         return 0
 
     def _with_missing_fields(self, value: Any) -> tuple[Any, tuple[Warned, ...]]:
-        """Return the value, with a warning for each requested field that is missing; refuse a request of no other."""
+        """Return the value, with a warning for each requested field that is missing."""
         if self._fields is None:
             return value, ()
         data = to_plain(value)
         private = self._shaper.plan(self._tool, surface="command").private
-        missing = [replace(one, message=f"--fields: {one.message}") for one in unmatched(data, self._fields, private)]
-        if len(missing) == len(self._fields):
-            told = "\n".join(one.message for one in missing)
-            raise ToolError("BAD_ARGUMENT", told, hint="The command has run; only its answer was not printed.")
-        return data, tuple(missing)
+        missing = unmatched(data, self._fields, private)
+        return data, tuple(replace(one, message=f"--fields: {one.message}") for one in missing)
 
     def failed(self, problem: BaseException, captured: str = "") -> int:
         """Report a failure and return its exit code: the one that the command chose, or the error's in the table."""

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shaping.cli.output import CONFIG, Answer, columns, free_address, page_address, stopped
+from shaping.cli.output import CONFIG, Answer, columns, free_address, page_address, saved_or_more, stopped
 from shaping.ledger import LedgerDatabase, LedgerEntry, LedgerError, Totals, add_up
 from shaping.ledger.call_texts import REASONS, CallTexts, find_texts
 from shaping.ledger.entries import GROUPS, LedgerSum, group
@@ -283,8 +283,7 @@ def _refs(texts: CallTexts | None) -> list[str]:
 def _shown(call: ShownCall, limit: int) -> Iterator[str]:
     entry, texts = call.entry, call.texts
     when = f"{datetime.fromtimestamp(entry.time).astimezone():%d %b %H:%M:%S}"
-    share = f"{abs(entry.saved) / entry.before:.0%} {'saved' if entry.saved >= 0 else 'more'}" if entry.before else ""
-    saved = f", {share}" if share else f" ({entry.kind})"
+    saved = f", {saved_or_more(entry.saved / entry.before)}" if entry.before else f" ({entry.kind})"
     client = f" for {entry.client}" if entry.client else ""
     sizes = f"{entry.before:,} tokens without shaping, {entry.after:,} read"
     yield f"{when}  {GROUPS['tool'](entry)}{client}: {sizes}{saved}"

@@ -130,6 +130,11 @@ def _option(path: str) -> str:
     return f"--{path.removeprefix('$.').partition('[')[0].replace('_', '-')}"
 
 
+def saved_or_more(ratio: float) -> str:
+    """Write a saving as a share, or what was read in addition."""
+    return f"{ratio:.0%} saved" if ratio >= 0 else f"{-ratio:.0%} more"
+
+
 def with_suggestion(problem: str, word: str, known: Iterable[str]) -> str:
     """Add to a problem the known word that was most likely meant."""
     meant = suggestion_for(word, known, least=0.7)

@@ -11,7 +11,7 @@ import typer
 
 from shaping import Shaped, Shaper, using
 from shaping.cleaning import unmatched
-from shaping.cli.output import CONFIG, FIELDS, JSON, MAX_TOKENS, PROFILE, Answer, stopped
+from shaping.cli.output import CONFIG, FIELDS, JSON, MAX_TOKENS, PROFILE, Answer, saved_or_more, stopped
 from shaping.cli.payloads import Payload, data_of, read_bytes, text_of, why_no_json
 from shaping.commands.output import is_text
 from shaping.parsers import parse
@@ -125,11 +125,11 @@ def _shaped(
 
 def _token_counts(tokens: Tokens, *, envelope: bool = False) -> str:
     """Describe the token counts before and after, with their precision."""
-    why = ", for the envelope" if envelope else ""
     if not tokens.before:
         return f"0 tokens before, {tokens.after:,} after"
     how = tokens.method if tokens.method == "exact" else f"{tokens.method}, within {tokens.error_bound:.1f}%"
-    change = f"{tokens.ratio:.0%} saved" if tokens.saved >= 0 else f"{-tokens.ratio:.0%} more{why}"
+    why = ", for the envelope" if envelope and tokens.saved < 0 else ""
+    change = saved_or_more(tokens.ratio) + why
     return f"{counted(tokens.before, 'token')} before, {tokens.after:,} after: {change} ({how})"
 
 

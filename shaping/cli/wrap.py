@@ -60,7 +60,6 @@ NO_TEST = typer.Option(
     "--no-test",
     help="Do not start the servers. By default each is started once behind the proxy; one that fails is not wrapped.",
 )
-_UNASKED: Any = {"asks_credentials": lambda _: False, "why_it_fails": lambda _: None}
 DRY_RUN = typer.Option("--dry-run", help="Print the new file; change nothing and contact no server.")
 
 
@@ -91,7 +90,7 @@ def wrap(
         "--start-timeout": start_timeout and f"{start_timeout:g}",
     }
     passed = [word for option, value in values.items() if value for word in (option, value)]
-    wrapping = WrapOptions(options=passed, skip=skip or (), oauth=oauth)
+    unasked = wrapping = WrapOptions(options=passed, skip=skip or (), oauth=oauth)
     if not dry_run and not offline:
         tried = (lambda _: None) if no_test else _once(partial(_why_it_fails, start_timeout or START_SECONDS))
         wrapping = replace(wrapping, asks_credentials=asks_credentials, why_it_fails=tried)
@@ -99,7 +98,7 @@ def wrap(
 
     def rewrite(path: Path, text: str) -> Rewritten:
         # The commands of a file that came with a repository are not run because it was found there.
-        asked = replace(wrapping, **_UNASKED) if path in untried else wrapping
+        asked = unasked if path in untried else wrapping
         asked = replace(asked, program=_program(program, path, dry_run=dry_run))
         return entries.wrap(text, asked, toml=_is_toml(path))
 
