@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -68,7 +69,10 @@ def _parse_separated(text: str, first: str, delimiter: str) -> list[dict[str, An
             next(csv.reader([first.rstrip("\r")], delimiter=delimiter, strict=True, skipinitialspace=spaced), [])
         ):
             return None
-        rows = list(csv.reader(text.splitlines(), delimiter=delimiter, strict=True, skipinitialspace=spaced))
+        # With the ends of its lines: a cell in quotes may have several.
+        rows = list(
+            csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=spaced)
+        )
     except csv.Error:
         return None
     names, body = rows[0], rows[1:]

@@ -217,6 +217,14 @@ def test_rows_are_found_behind_the_line_that_introduces_them() -> None:
     assert parsed.value[8]["Message"] == "change 8: more of it\n\nIt has a body."
 
 
+@pytest.mark.parametrize("inside", ["\n", "\r\n", "\n\n", "\u2028", "\x0b", "\x85"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_cell_in_quotes_keeps_its_line_breaks(inside: str, end: str) -> None:
+    rows = [f'{n},"first{inside}second, of {n}",{n}' for n in range(4)]
+    expected = [{"id": n, "note": f"first{inside}second, of {n}", "last": n} for n in range(4)]
+    assert parse_csv(end.join(["id,note,last", *rows])) == expected
+
+
 def test_separated_values_may_have_old_line_ends_or_spaces_between_quoted_names() -> None:
     rows = [{"id": n, "name": f"row {n}"} for n in range(4)]
     assert parse_csv("\r".join(["id,name", *(f"{n},row {n}" for n in range(4))])) == rows
