@@ -263,13 +263,7 @@ def _exit_code(problem: BaseException) -> int | None:
 def _resolved(value: Any) -> Any:
     if hasattr(type(value), "__next__"):
         return list(value)
-    if not inspect.iscoroutine(value):
-        return value
-
-    async def awaited() -> Any:
-        return await value
-
-    return asyncio.run(awaited())
+    return asyncio.run(value) if inspect.iscoroutine(value) else value
 
 
 def _captured_value(captured: PrintedOutput) -> Any:

@@ -293,6 +293,7 @@ def test_fields_of_which_none_is_there_are_a_wrong_argument_told_once(
         "The command has run; only its answer was not printed.",
     ]
     assert call("users", "list", "--fields", "id,nmae")[0] == 0
+    assert call("users", "list", "--fields", "id", "--count", "0")[::2] == (0, "")
     assert caplog.messages == []
     code, told = wire(call, "users", "list", "--fields", "nmae")
     assert (code, told["ok"], told["error"]["code"]) == (3, False, "ARG_ERROR")
