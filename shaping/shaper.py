@@ -190,12 +190,13 @@ class Shaper(PlanChooser):
         `client` is the clientInfo of whoever reads it, or its name; `schema` the tool's output schema. A `relay` is
         not the server itself: without a word of the config it sends one channel. The profiles are those of `shape`.
         """
-        from shaping.mcp.result import shape_unlisted_result  # noqa: PLC0415 (only MCP surfaces come this way)
+        from shaping.mcp.result import shape_in_context, unlisted_context  # noqa: PLC0415 (only MCP surfaces come this way)
 
         plan, wrong = self.choose(tool, surface="mcp", profile=profile, default_profile=default_profile)
         plan = plan if channels is None else plan.replace(channels=channels)
         call = call._replace(warnings=(*call.warnings, *wrong))
-        return shape_unlisted_result(self, result, plan, call, client, schema=schema, relay=relay).wire
+        context = unlisted_context(self, plan, call, client, schema=schema, relay=relay)
+        return shape_in_context(self, result, context).wire
 
     def expand(
         self,

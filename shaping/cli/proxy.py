@@ -5,9 +5,11 @@ A plain `shaping proxy -- COMMAND` never comes here: `__main__.py` starts it wit
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import re
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +20,7 @@ import typer
 from shaping.cli.output import CONFIG, HTTP, PROFILE, RECORD, free_address, need_posix, page_address, stopped
 from shaping.clients.wrap import HEADER_VARIABLE, has_credentials, server_entries, unwrap, wants_sign_in
 from shaping.errors import make_error
-from shaping.proxy.serving import Options, ShaperLoader, UnknownProfileError, run_relay, run_stdio
+from shaping.proxy.serving import Options, ShaperLoader, UnknownProfileError, run_relay, serve_stdio
 from shaping.proxy.upstream import (
     START_SECONDS,
     Log,
@@ -108,7 +110,8 @@ def proxy(
     upstream = combined_server(found)
     rules = {"allowed_hosts": allow_host or (), "allowed_origins": allow_origin or (), "bearer": token}
     try:
-        code = run_stdio(upstream, options) if http is None else run_relay(_served(upstream, http, rules, ui), options)
+        serve = partial(serve_stdio, upstream) if http is None else _served(upstream, http, rules, ui)
+        code = asyncio.run(run_relay(serve, options))
     except UnknownProfileError as problem:
         raise stopped(str(problem)) from None
     raise typer.Exit(code)

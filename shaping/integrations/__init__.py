@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from shaping.errors import ToolError
 from shaping.ledger import record_text
 from shaping.mcp.parts import texts_of
-from shaping.mcp.result import shape_unlisted_result
+from shaping.mcp.result import shape_in_context, unlisted_context
 from shaping.mcp.sessions import texts_keeper
 from shaping.response import EXPAND as EXPAND, CallContext  # its files import EXPAND from here
 from shaping.shaper import Shaper
@@ -63,8 +63,8 @@ class ToolResults:
         """Shape a result in the wire form of MCP, its text channel alone, and enter it in the ledger."""
         started = perf_counter()
         plan, wrong = self.shaper.choose(tool, surface="mcp", default_profile=self._profile)
-        context = CallContext(warnings=wrong)
-        shaped = shape_unlisted_result(self.shaper, result, plan.replace(channels="text"), context, None)
+        context = unlisted_context(self.shaper, plan.replace(channels="text"), CallContext(warnings=wrong))
+        shaped = shape_in_context(self.shaper, result, context)
         about: dict[str, Any] = {"client": self._client, "profile": plan.profile, "config": plan.config_hash}
         if not self._is_defined:
             self._is_defined = True

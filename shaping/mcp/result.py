@@ -83,21 +83,16 @@ class ShapedResult(NamedTuple):
     by_another: bool = False  # whether another `shaping` wrote it, in whose ledger the call is
 
 
-def shape_unlisted_result(
-    shaper: Shaper,
-    result: Mapping[str, Any],
-    plan: Plan,
-    call: CallContext,
-    client_info: str | Mapping[str, object] | None,
-    **advertised: Any,
-) -> ShapedResult:
-    """Shape the result of a tool that no session was shown, as if it had been (see `unlisted_entry`)."""
-    session = Session(shaper.loaded_config, client_info)
+def unlisted_context(
+    shaper: Shaper, plan: Plan, call: CallContext, client: str | Mapping[str, object] | None = None, **advertised: Any
+) -> ResultContext:
+    """Return what is known of a call of a tool that no session was shown, as if it had been (see `unlisted_entry`)."""
+    session = Session(shaper.loaded_config, client)
     entry = unlisted_entry(plan, session.client, **advertised)
-    return shape_result(shaper, result, ResultContext(ToolRequest(plan.tool, ""), plan, entry, session, call=call))
+    return ResultContext(ToolRequest(plan.tool, ""), plan, entry, session, call=call)
 
 
-def shape_result(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
+def shape_in_context(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
     """Shape the result of a call; a fault in shaping never loses it, and never lets a secret out."""
     mode, plan = shaper.mode, context.plan
     if mode == "off" or is_shaped(result):

@@ -15,7 +15,7 @@ from shaping.errors.exceptions import says_less
 from shaping.ledger import Ledger, open_ledger
 from shaping.mcp.errors import error_from_text, error_text, own_words
 from shaping.mcp.protection import MessageProtection
-from shaping.mcp.result import ShapedResult, error_result, shape_result, text_of, with_meta
+from shaping.mcp.result import ShapedResult, error_result, shape_in_context, text_of, with_meta
 from shaping.mcp.schema import advertised_schema, shows_no_more, usable
 from shaping.mcp.sessions import (
     CallRecorder,
@@ -244,7 +244,7 @@ class MCPShaper:
         """Shape the result of a call; `about` is what the surface knows of it (see `CallContext`)."""
         started = perf_counter()
         context = self._context(session, called, **about)
-        shaped = shape_result(self.shaper, result, context)
+        shaped = shape_in_context(self.shaper, result, context)
         self._call_log.record_call(context, shaped.raw, shaped, started=started)
         if "inputRequests" not in shaped.wire:
             return shaped.wire
@@ -271,7 +271,7 @@ class MCPShaper:
         told = None if raised is None else error_text(raised)
         if raised is not None and told is not None and says_less(error, own_words(str(raised))):
             # The words of a tool are its answer, and have the budget of one.
-            shaped = shape_result(self.shaper, told, context._replace(error=error))
+            shaped = shape_in_context(self.shaper, told, context._replace(error=error))
         else:
             shaped = ShapedResult(error_result(self.shaper, context, error))
         self._call_log.record_call(context, raw or told, shaped, started=started)

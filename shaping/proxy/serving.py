@@ -71,7 +71,8 @@ def relay_command(command: list[str], process: Popen[bytes] | None, values: Mapp
     options = Options(values.get("--config"), values.get("--profile"), expand=expand, names_itself=names_itself)
     seconds = float(values["--start-timeout"]) if "--start-timeout" in values else None
     try:
-        return run_stdio(command_server(command, values.get("--name"), seconds=seconds, process=process), options)
+        upstream = command_server(command, values.get("--name"), seconds=seconds, process=process)
+        return asyncio.run(run_relay(partial(serve_stdio, upstream), options))
     except ValueError as problem:
         if not _is_config_problem(problem):
             raise
@@ -83,12 +84,7 @@ def relay_command(command: list[str], process: Popen[bytes] | None, values: Mapp
             signal_group(process.pid, signal.SIGKILL)
 
 
-def run_stdio(make_upstream: Callable[[Callable[[str, bytes], None]], Upstream | Router], options: Options) -> int:
-    """Serve an upstream server over standard input and output; return the exit code."""
-    return run_relay(partial(_serve_stdio, make_upstream), options)
-
-
-def run_relay(serve: Callable[[ShaperLoader], Coroutine[Any, Any, int]], options: Options) -> int:
+async def run_relay(serve: Callable[[ShaperLoader], Coroutine[Any, Any, int]], options: Options) -> int:
     """Serve until the client leaves, or a signal comes, or shaping cannot be loaded; return the exit code.
 
     A config with problems is no end: clients are told of it, in answer to their calls, until it is right.
@@ -96,10 +92,6 @@ def run_relay(serve: Callable[[ShaperLoader], Coroutine[Any, Any, int]], options
     logging.basicConfig(stream=sys.stderr, format="shaping: %(message)s", level=logging.WARNING)
     # Shaping is loaded on another thread, which must not hold up a message that passes.
     sys.setswitchinterval(0.0005)
-    return asyncio.run(_run(serve, options))
-
-
-async def _run(serve: Callable[[ShaperLoader], Coroutine[Any, Any, int]], options: Options) -> int:
     with _ending_signal() as signalled:
         loader = ShaperLoader(options)
         serving = asyncio.create_task(serve(loader))
@@ -128,7 +120,7 @@ async def _run(serve: Callable[[ShaperLoader], Coroutine[Any, Any, int]], option
         return code
 
 
-async def _serve_stdio(
+async def serve_stdio(
     make_upstream: Callable[[Callable[[str, bytes], None]], Upstream | Router], loader: ShaperLoader
 ) -> int:
     """Relay between standard input and output and a server, which is started before shaping is loaded."""

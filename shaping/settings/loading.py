@@ -111,7 +111,18 @@ class LoadedConfig:
 
     def plan_of(self, plan_request: PlanRequest) -> Plan:
         """Return the plan for such calls, compiled at the first asking; raise ConfigError for one that cannot be."""
-        return self._plans.get(plan_request) or self._add_plan(plan_request)
+        if (known := self._plans.get(plan_request)) is not None:
+            return known
+        try:
+            plan = self.compile(plan_request)
+        except PathError as error:
+            # Patterns that meet only in this tool's name rename two fields alike: the answer matters more than names.
+            _log.warning("the fields of %r are not renamed, because %s", plan_request.tool, error.reason)
+            plan = self.compile(plan_request, renames=False)
+        with self._lock:
+            while len(self._plans) >= _MOST_PLANS:
+                del self._plans[next(iter(self._plans))]
+            return self._plans.setdefault(plan_request, plan)
 
     def explain(self, tool: str, **members: Any) -> list[ResolvedChoice]:
         """List every choice for a tool with its value and where it was made; takes the arguments of `plan`."""
@@ -169,18 +180,6 @@ class LoadedConfig:
         named = {"profile": plan_request.profile, "default_profile": plan_request.default_profile}
         known = self.sources.profiles.sections
         return {member: name for member, name in named.items() if name is not None and name not in known}
-
-    def _add_plan(self, plan_request: PlanRequest) -> Plan:
-        try:
-            plan = self.compile(plan_request)
-        except PathError as error:
-            # Patterns that meet only in this tool's name rename two fields alike: the answer matters more than names.
-            _log.warning("the fields of %r are not renamed, because %s", plan_request.tool, error.reason)
-            plan = self.compile(plan_request, renames=False)
-        with self._lock:
-            while len(self._plans) >= _MOST_PLANS:
-                del self._plans[next(iter(self._plans))]
-            return self._plans.setdefault(plan_request, plan)
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
