@@ -99,7 +99,7 @@ def wrap(text: str, options: WrapOptions = _DEFAULTS, *, toml: bool = False) -> 
         failure = None if signs_in else options.why_it_fails(entry)
         if failure is not None:
             # What failed, what the server printed and what to do stand on lines of their own.
-            sentences = re.sub(r"(?<![.:;,])\s*\n", ". ", failure.strip())
+            sentences = re.sub(r"(?<![.:;,?!])\s*\n", ". ", failure.strip())
             return f"{FAILS}: {' '.join(sentences.split()).rstrip('.')}; --no-test wraps it all the same"
         signing_in.extend([url_of(server)] if signs_in else [])
         return entry

@@ -353,12 +353,14 @@ def test_where_no_server_works_behind_the_proxy_the_command_fails_with_whole_sen
     listed = {
         "missing": {"command": "no-such-program"},
         "broken": {"command": sys.executable, "args": ["-c", "raise SystemExit('no license')"]},
+        "asking": {"command": sys.executable, "args": ["-c", "raise SystemExit('which license?')"]},
     }
     file.write_text(json.dumps({"mcpServers": listed}))
     done = run("wrap", str(file), test=True)
     assert done.exit_code == 1
     assert "there is no program 'no-such-program'. Install it" in done.stderr
     assert "before it answered: no license. Run its command" in done.stderr
+    assert "before it answered: which license? Run its command" in done.stderr
 
 
 def test_what_cannot_be_tested_is_wrapped_and_named_with_the_reason(file: Path, tmp_path: Path) -> None:
