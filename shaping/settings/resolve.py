@@ -57,10 +57,10 @@ def is_for(tool: str, pattern: str) -> bool:
     if slash and own.startswith(f"{server}_") and is_for(f"{server}/{own.removeprefix(f'{server}_')}", pattern):
         return True
     # `kubectl get *` is for `kubectl get -n prod pods` too, whose name ends where its options begin.
-    return tool == pattern or _fits_glob(tool, pattern) or _fits_glob(tool, pattern.removesuffix(" *"))
+    return tool == pattern or _matches_glob(tool, pattern) or _matches_glob(tool, pattern.removesuffix(" *"))
 
 
-def _fits_glob(name: str, pattern: str) -> bool:
+def _matches_glob(name: str, pattern: str) -> bool:
     return _compiled(pattern).match(name) is not None
 
 
