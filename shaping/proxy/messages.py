@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 import stat
@@ -156,6 +157,11 @@ def without_secrets(said: Any) -> Any:
     from shaping.redaction import redact  # noqa: PLC0415 (loaded by now, or a server failed: costs 150 ms)
 
     return redact(said)[0]
+
+
+def log_warning(ours: str, quoted: str) -> None:
+    """Log a sentence of ours and what it quotes of a server, without secrets."""
+    logging.getLogger("shaping").warning("%s", without_secrets(f"{ours}: {quoted}" if quoted else ours))
 
 
 def _exact(line: bytes) -> Any:

@@ -36,6 +36,13 @@ def describe(detail: ErrorDetail) -> str:
     return f"{detail.message}\n{detail.hint}" if detail.has_own_hint else detail.message
 
 
+def log_parts(detail: ErrorDetail) -> tuple[str, str]:
+    """Return the reason on one line, as our own words and what they quote; each function here quotes after a colon."""
+    line = describe(detail).replace(":\n  ", ": ").replace("\n  ", " | ").replace("\n", ". ")
+    ours, _, quoted = line.partition(": ")
+    return ours, quoted
+
+
 def start_failure(name: str, child: Child | None, problem: OSError) -> ErrorDetail:
     """Describe a server that could not be started or, where it is no child process, not be reached."""
     begin = f"the server {name!r} could not be started: "

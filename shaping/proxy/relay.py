@@ -150,9 +150,9 @@ class Relay:
         else:
             logger.warning("a message of the server's is not passed on: its method holds a secret")
 
-    def warn(self, text: str) -> None:
-        """Log a text that may quote the server, without what is private."""
-        self._loader.server_log.warn(text)
+    def warn(self, ours: str, quoted: str) -> None:
+        """Log a sentence of ours and what it quotes of the server, without what is private."""
+        self._loader.server_log.warn(ours, quoted)
 
     def _with_shown_id(self, message: Message) -> Message:
         """Return a request of the server's, or its cancellation, with an id of ours for one that may hold data."""

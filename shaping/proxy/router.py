@@ -11,7 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from shaping.proxy import outage
-from shaping.proxy.messages import METHOD_NOT_FOUND, PROTOCOL_VERSION, Message, answer, error, write
+from shaping.proxy.messages import METHOD_NOT_FOUND, PROTOCOL_VERSION, Message, answer, error, log_warning, write
 from shaping.proxy.upstream import BackgroundTasks, Receiver, ServerUnavailableError, Upstream
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Requester:
         upstream: Upstream,
         receive: Callable[[Message], Awaitable[None]] | None = None,
         fail: Callable[[Message, ErrorDetail], Awaitable[None]] | None = None,
-        warn: Callable[[str], None] = logger.warning,
+        warn: Callable[[str, str], None] = log_warning,
     ) -> None:
         """Ask a server; `receive` gets all else that it says, and `fail` requests of others that it will not answer."""
         self.upstream = upstream
@@ -295,7 +295,7 @@ class Router:
             entries = [entry async for entry in self._servers[number].pages(method, _LISTS[method])]
         except (ServerUnavailableError, RequestError) as problem:
             if isinstance(problem, RequestError) and not _is_unknown(problem):
-                self._receiver.warn(f"the server {upstream.name!r} is left out: {problem}")
+                self._receiver.warn(f"the server {upstream.name!r} is left out", str(problem))
             return problem
         if number not in self._ready:
             await self._admit(number, {"capabilities": {_LISTS[method]: {}}})

@@ -21,6 +21,7 @@ from shaping.proxy.messages import (
     PipeReader,
     UnusableConfigError,
     claim_standard_streams,
+    log_warning,
     open_reader,
     open_writer,
     without_secrets,
@@ -204,24 +205,27 @@ class ServerLog:
 
     def __init__(self) -> None:
         self._mcp_shaper: MCPShaper | None = None
-        self._held: deque[tuple[str, bytes]] = deque(maxlen=_MOST_HELD)
+        self._held: deque[tuple[str, Callable[[MCPShaper], None]]] = deque(maxlen=_MOST_HELD)  # "" for lines of ours
 
     def add(self, name: str, line: bytes) -> None:
         """Print a line of a server's log with its name before it, or hold it until that can be done."""
-        if self._mcp_shaper is None:
-            self._held.append((name, line))
-        else:
-            print_line(name, line, self._mcp_shaper)
+        self._print(name, partial(print_line, name, line))
 
-    def warn(self, text: str) -> None:
-        """Log a text of ours that may quote a server after a colon, as soon as secrets can be taken out of it."""
-        self.add("", text.encode())
+    def warn(self, ours: str, quoted: str) -> None:
+        """Log a sentence of ours and what it quotes, as soon as what is private can be taken out of that."""
+        self._print("", partial(_log_quoting, ours, quoted))
 
     def print_by(self, mcp_shaper: MCPShaper) -> None:
         """Print what is held and what comes from now on, without what this config says is private."""
         self._mcp_shaper = mcp_shaper
         while self._held:
-            print_line(*self._held.popleft(), mcp_shaper)
+            self._held.popleft()[1](mcp_shaper)
+
+    def _print(self, name: str, print_by: Callable[[MCPShaper], None]) -> None:
+        if self._mcp_shaper is None:
+            self._held.append((name, print_by))
+        else:
+            print_by(self._mcp_shaper)
 
     def close(self) -> None:
         """Report the lines that are still held; our own say why it ended, as the error does that ends it."""
@@ -262,7 +266,10 @@ class ShaperLoader:
             if _is_config_problem(problem):
                 raise UnusableConfigError(problem) from None
             raise
-        return self._use(found)
+        used = self._use(found)
+        if used is found:
+            threading.Thread(target=_warm_up, args=(found,), name="shaping-warming", daemon=True).start()
+        return used
 
     def begin_to_write(self) -> None:
         """Write what waits while the server leaves: a client that is tired of waiting for both kills us."""
@@ -286,15 +293,13 @@ class ShaperLoader:
         try:
             mcp_shaper = _make_mcp_shaper(self.options)
         except BaseException as problem:  # noqa: BLE001 (whatever it is, whoever waits is told)
+            gc.enable()
             with contextlib.suppress(RuntimeError):  # the client has left already
                 loop.call_soon_threadsafe(self._loaded.set_exception, problem)
             return
         with contextlib.suppress(RuntimeError):  # the client has left already
             loop.call_soon_threadsafe(lambda: self._loaded.set_result(self._use(mcp_shaper)))
-        mcp_shaper.warm_up()
-        gc.freeze()
-        gc.set_threshold(20_000, 20, 50)
-        gc.enable()
+        _warm_up(mcp_shaper)
 
     def _use(self, mcp_shaper: MCPShaper) -> MCPShaper:
         """Set what answers are shaped by, unless another call was first after the config was corrected."""
@@ -307,20 +312,29 @@ class ShaperLoader:
 def print_line(name: str, line: bytes, mcp_shaper: MCPShaper | None = None) -> None:
     """Print a line of a server's log without its secrets, and without what is private where a config is loaded."""
     text = line.decode(errors="replace").rstrip()
-    ours, colon, quoted = ("", "", text) if name else text.partition(": ")
-    quoted = without_secrets(quoted if mcp_shaper is None else mcp_shaper.protection.log_line(name, quoted))
-    if not name:
-        logger.warning("%s", f"{ours}{colon}{quoted}")
-        return
+    text = without_secrets(text if mcp_shaper is None else mcp_shaper.protection.log_line(name, text))
     with contextlib.suppress(OSError, ValueError):  # a client that closed our log still waits for answers
-        sys.stderr.write(f"[{name}] {quoted}\n")
+        sys.stderr.write(f"[{name}] {text}\n")
         sys.stderr.flush()
+
+
+def _log_quoting(ours: str, quoted: str, mcp_shaper: MCPShaper) -> None:
+    """Log a sentence of ours, which may have a word that is also the name of a private field, and what it quotes."""
+    log_warning(ours, mcp_shaper.protection.log_line("", quoted))
 
 
 def _is_config_problem(problem: BaseException | None) -> bool:
     """Return whether a failure to load is a mistake of the user's, which words can tell."""
     # Only a ConfigError lists problems; its class is loaded on a thread, and not where loading failed.
     return isinstance(problem, UnknownProfileError) or hasattr(problem, "problems")
+
+
+def _warm_up(mcp_shaper: MCPShaper) -> None:
+    """Load what the first answer needs, and let garbage be looked for only in what is made from now on."""
+    mcp_shaper.warm_up()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+    gc.enable()
 
 
 def _make_mcp_shaper(options: Options) -> MCPShaper:

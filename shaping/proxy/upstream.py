@@ -86,8 +86,8 @@ class Receiver(Protocol):
     async def failed(self, request: Message, detail: ErrorDetail) -> None:
         """Handle a request that the server will not answer, and why."""
 
-    def warn(self, text: str) -> None:
-        """Log a text that may quote the server."""
+    def warn(self, ours: str, quoted: str) -> None:
+        """Log a sentence of ours and what it quotes of the server."""
 
 
 class Backoff:
@@ -143,7 +143,7 @@ class Upstream:
         self._unanswered: dict[Any, Message] = {}
         self._start_timer: asyncio.TimerHandle | None = None
         self._answered = False  # whether this connection has brought anything
-        self._logged: str | None = None
+        self._logged: tuple[str, str] | None = None
         self._announced_name: str | None = None  # from its answer to the handshake
         self._closed = False
         self._tasks, self._closing = BackgroundTasks(), BackgroundTasks()
@@ -348,10 +348,10 @@ class Upstream:
     def _note(self, detail: ErrorDetail) -> None:
         """Remember why the server cannot be used, and log it unless it is what was logged last."""
         self.failure = detail
-        line = outage.describe(detail).replace(":\n  ", ": ").replace("\n  ", " | ").replace("\n", ". ")
-        if line != self._logged:
-            self._logged = line
-            self._receiver.warn(line)
+        parts = outage.log_parts(detail)
+        if parts != self._logged:
+            self._logged = parts
+            self._receiver.warn(*parts)
 
     def _stop_timer(self) -> None:
         if self._start_timer is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import re
 import runpy
@@ -406,7 +408,7 @@ async def test_lines_of_a_log_are_withheld_while_nobody_knows_what_is_private(
     loader = ShaperLoader(Options(config=str(config)))
     loader.start()
     loader.server_log.add("server", f"ssn={PRIVATE}".encode())
-    loader.server_log.warn(f"a line cannot be read: ssn={PRIVATE}")
+    loader.server_log.warn("a line cannot be read", f"ssn={PRIVATE}")
     with pytest.raises(UnusableConfigError):
         await loader.get()
     loader.close()
@@ -680,3 +682,38 @@ async def test_secrets_by_name_leave_in_nothing_that_a_server_says(
         assert seen["elicitation/create"]["requestedSchema"] == schema
         assert PRIVATE not in b"\n".join(driver.lines).decode()
         assert PRIVATE not in capsys.readouterr().err
+
+
+async def test_a_warning_of_ours_is_redacted_in_what_it_quotes_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"global": {"private": ["**.server"]}}')
+    loader = ShaperLoader(Options(config=str(config)))
+    loader.server_log.warn("the server 'a: b' is left out", f"server={PRIVATE}")
+    loader.start()
+    await loader.get()
+    loader.close()
+    assert "the server 'a: b' is left out: " in caplog.text
+    assert PRIVATE not in caplog.text
+
+
+async def test_a_proxy_whose_config_is_corrected_is_as_ready_as_one_whose_config_was_right(tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"global": {"profil": "minimal"}}')
+    loader = ShaperLoader(Options(config=str(config)))
+    loader.start()
+    with pytest.raises(UnusableConfigError):
+        await loader.get()
+    collects_while_wrong = gc.isenabled()
+    config.write_text('{"global": {"profile": "minimal"}}')
+    before = gc.get_freeze_count()
+    try:
+        await loader.get()
+        async with asyncio.timeout(20):
+            while gc.get_freeze_count() <= before or not gc.isenabled():  # noqa: ASYNC110 (a thread says nothing when it is done)
+                await asyncio.sleep(0.01)
+    finally:
+        gc.enable()
+        loader.close()
+    assert collects_while_wrong
