@@ -79,7 +79,7 @@ class ShapingMiddleware(Middleware):
         given = {"name": name, "arguments": context.message.arguments or {}, "_meta": _request_meta(context)}
         params, called = self.mcp_shaper.take_call(session, given, server)
         if (own := self.mcp_shaper.own_answer(session, called)) is not None:
-            return tool_result(own)
+            return tool_result(own())
         message = context.message.model_copy(update={"arguments": params["arguments"]})
         notes = CallNotes()
         try:

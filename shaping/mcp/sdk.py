@@ -126,7 +126,7 @@ class ShapedServer:
         await self._know(session, name, ctx)
         asked, called = self.mcp_shaper.take_call(session, params, self.server.name)
         if (own := self.mcp_shaper.own_answer(session, called)) is not None:
-            return _enveloped(own, ctx)
+            return _enveloped(own(), ctx)
         if asked is not params:
             ctx = replace(ctx, params=asked)
         notes = CallNotes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -162,7 +163,7 @@ class MCPShaper:
         entry = session.tools.get(EXPAND)
         return self.relay and entry is not None and entry.wire.get("description") == EXPAND_TOOL["description"]
 
-    def is_expand(self, session: Session, called: ToolRequest) -> bool:
+    def _is_expand(self, session: Session, called: ToolRequest) -> bool:
         """Return whether a call is of our own tool; where a server behind a proxy has the same one, the store tells."""
         if not self.is_on or not self.expandable or called.name != session.expand_name:
             return False
@@ -203,14 +204,14 @@ class MCPShaper:
         rules = self.shaper.loaded_config.config.tool_overrides or {}
         return uri if any("://" in rule and is_for(uri, rule) for rule in rules) else self.full_name(uri, server)
 
-    def own_answer(self, session: Session, called: ToolRequest) -> dict[str, Any] | None:
-        """Answer a call that no tool of the server is to see: of our own tool, or of one that is hidden; else None."""
-        if self.is_expand(session, called):
-            return self.expand(session, called.arguments or {})
+    def own_answer(self, session: Session, called: ToolRequest) -> Callable[[], dict[str, Any]] | None:
+        """Return what answers a call that is not the server's: of our own tool, or of one that is hidden; else None."""
+        if self._is_expand(session, called):
+            return partial(self.expand, session, called.arguments or {})
         if not self.is_hidden(session, called.name, called.server):
             return None
         error = error_from_text(f"Unknown tool: {called.name!r}", called.name, session.tools)
-        return self.error_result(session, called, error)
+        return partial(self.error_result, session, called, error)
 
     def error_settings(self, called: ToolRequest) -> tuple[Mapping[str, str], bool]:
         """Return the config's codes for exceptions, and whether all that is known of a tool's errors is told."""

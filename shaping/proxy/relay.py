@@ -235,20 +235,19 @@ class Relay:
         self._announce(mcp_shaper, session)
         name = str(message.params.get("name", ""))
         params, called = mcp_shaper.take_call(session, message.params, self.upstream.server_of(name))
+        find_answer = partial(mcp_shaper.own_answer, session, called)
         # Whose ref it is may have to be looked up in a store, which other clients do not wait for.
-        if name == session.expand_name and await asyncio.to_thread(mcp_shaper.is_expand, session, called):
-            self._running.start(self._answer(message, mcp_shaper, session, called))
-        elif mcp_shaper.is_hidden(session, name, called.server):
-            await self._answer(message, mcp_shaper, session, called)
+        own = await asyncio.to_thread(find_answer) if name == session.expand_name else find_answer()
+        if own is not None:
+            self._running.start(self._answer(message, own))
         else:
             if params is not message.params:
                 message = write({**message.data, "params": params})
             self._requests[message.id] = PendingRequest("tools/call", name, called, at=monotonic())
             await self.upstream.send(message)
 
-    async def _answer(self, message: Message, mcp_shaper: MCPShaper, session: Session, called: ToolRequest) -> None:
-        result = await asyncio.to_thread(mcp_shaper.own_answer, session, called)
-        await self._send(_our_answer(message, result or {}))
+    async def _answer(self, message: Message, own: Callable[[], dict[str, Any]]) -> None:
+        await self._send(_our_answer(message, await asyncio.to_thread(own)))
 
     async def _send_shaped(self, message: Message, asked: PendingRequest) -> None:
         if self._opened is None or len(message.line) > _LARGE:
