@@ -13,7 +13,8 @@ import orjson
 
 from shaping.parsers.json import write_json
 from shaping.settings.files import bundled
-from shaping.tokens.sampling import LENGTHS
+from shaping.tokens import count
+from shaping.tokens.sampling import LENGTHS, count_near, upper_bound
 
 Reads: TypeAlias = Literal["structured", "content", "both"]
 
@@ -83,7 +84,7 @@ class KnownClient:
         if not limit:
             return 0.0
         shown = self.shown(result)
-        return max((LENGTHS[unit](shown) / most for unit, most in limit.items() if unit in LENGTHS), default=0.0)
+        return max(_length(shown, unit, most) / most for unit, most in limit.items())
 
     def shown_within_limit(self, result: Mapping[str, Any], limit: Mapping[str, int] | None = None) -> str:
         """Return what this client shows its model of a result, cut as the client cuts it; its own mark is left out."""
@@ -100,6 +101,13 @@ class KnownClient:
 
 
 UNKNOWN_CLIENT = KnownClient()
+
+
+def _length(text: str, unit: str, most: int) -> float:
+    """Return a text's length in a unit of a limit; tokens are counted only where its bytes could be too many."""
+    if unit == "tokens":
+        return count_near(text, most, count) if upper_bound(text) > most else 0
+    return LENGTHS[unit](text)
 
 
 def texts_in(result: Mapping[str, Any]) -> Iterator[str]:

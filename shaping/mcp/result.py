@@ -212,9 +212,10 @@ def _within_limit(
 ) -> ShapedResult:
     """Shape a result within the limit of its client, with a smaller budget until it shows all of it."""
     limit = context.entry.limit
-    if limit and context.plan.max_tokens is not None:
+    budgets = [most for most in (context.plan.max_tokens, limit.get("tokens")) if most is not None]
+    if limit and budgets:
         lengths = tuple((unit, most) for unit, most in limit.items() if unit in LENGTHS)
-        context = context._replace(plan=context.plan.replace(max_lengths=lengths))
+        context = context._replace(plan=context.plan.replace(max_tokens=min(budgets), max_lengths=lengths))
     out = shape(shaper, result, context)
     for _ in range(_TRIES):
         excess = context.client.excess(out.wire, limit)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from shaping.clients import KnownClient, find_client, known_clients
+from shaping.tokens.sampling import LENGTHS
 
 
 @pytest.mark.parametrize(
@@ -86,3 +87,16 @@ def test_no_two_entries_tell_different_things_of_the_same_client() -> None:
 )
 def test_a_client_shows_of_a_large_result_what_its_limit_leaves(client: KnownClient, text: str, shown: str) -> None:
     assert client.shown_within_limit({"content": [{"type": "text", "text": text}]}) == shown
+
+
+def test_every_limit_is_in_a_unit_that_is_kept_to() -> None:
+    limits = [limit for entry in known_clients() for limit in (entry.limit, entry.tool_meta_limit)]
+    assert {unit for limit in limits for unit in limit} <= {*LENGTHS, "tokens"}
+
+
+@pytest.mark.parametrize(("text", "fits"), [("7 " * 9, True), ("7 " * 60, False), ("word" * 9, True)])
+def test_a_limit_in_tokens_is_kept_to_as_those_in_characters_are(text: str, fits: bool) -> None:
+    client = KnownClient(limit={"tokens": 40}, shown_over_limit=3)
+    result = {"content": [{"type": "text", "text": text}]}
+    assert (client.excess(result) <= 1) is fits
+    assert client.shown_within_limit(result) == (text if fits else text[:3])

@@ -561,3 +561,17 @@ def test_json_below_a_warning_is_rewritten_for_any_saving_as_json_alone_is() -> 
     result = {"content": [{"type": "text", "text": f"WARNING: no cache\n{data}"}]}
     text = shaper.shape_result(result, tool="x", channels="text")["content"][0]["text"]
     assert text.startswith('WARNING: no cache\n[{"name":"p0",')
+
+
+@pytest.mark.parametrize("most", [None, 1_000_000])
+def test_a_clients_limit_in_tokens_holds_though_the_config_raises_the_budget(most: int | None) -> None:
+    shaper = Shaper({"global": {"max_tokens": most, "prune": []}}, expandable=True)
+    # Rare characters are a token or two each, so what has few of them has many tokens.
+    notes = ["".join(chr(0x4E00 + (number * 40 + at) * 7919 % 20_000) for at in range(40)) for number in range(1500)]
+    rows = {"content": [text([{"id": number, "note": note} for number, note in enumerate(notes)])]}
+    client = find_client("claude-code")
+    shaped = shape_result(shaper, rows, tool="rows", client="claude-code", relay=True)
+    shown = client.shown(shaped)
+    assert tokens.count(shown) <= client.limit["tokens"]
+    assert tokens.count(shown) > client.limit["tokens"] / 2
+    assert "shaping_expand ref=r_" in shown.splitlines()[0]
