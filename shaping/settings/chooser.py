@@ -172,7 +172,8 @@ class PlanChooser:
     @property
     def warnings(self) -> tuple[Warned, ...]:
         """What is wrong with the config now, for every answer that is shaped without it."""
-        return () if self._live.problem is None else (_problem(self._live.problem),)
+        problem = self._live.problem  # read once: the thread that watches the file may set it meanwhile
+        return () if problem is None else (_problem(problem),)
 
     def plan(self, tool: str, **arguments: Any) -> Plan:
         """Return the compiled choices for a call of this tool made now; `arguments` are the others of `choose`."""
@@ -208,7 +209,7 @@ class PlanChooser:
             plan = config.plan_of(config.valid_part(plan_request))
         for warned in warnings:
             self._tell(warned.message)
-        return plan, warnings if self._live.problem is None else (*self.warnings, *warnings)
+        return plan, (*self.warnings, *warnings)
 
     def _tell(self, message: str) -> None:
         """Log what is asked for wrongly once, for whoever set a variable and wonders why nothing happens."""

@@ -5,12 +5,16 @@ import contextvars
 import json
 import logging
 import threading
+from itertools import chain, repeat
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shaping import Shaper, using
 from shaping.settings.chooser import environment_profile, mode
+from shaping.settings.jsonc import ConfigError, ConfigProblem
+from shaping.settings.live import LiveConfig
 
 RAW = {"a": 1, "b": None, "c": 3}
 CONFIG = {
@@ -203,3 +207,17 @@ def test_of_a_request_that_is_partly_wrong_the_rest_holds() -> None:
     with using(profile="nope", fields=["a"]):
         shaped = Shaper(CONFIG).shape({"a": 1, "b": 2}, tool="any")
     assert (shaped.plan.profile, shaped.data) == ("minimal", {"a": 1})
+
+
+@pytest.mark.parametrize("looks", range(4))
+def test_a_call_is_shaped_though_its_config_is_corrected_that_moment(
+    looks: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "response_config.json"
+    file.write_text("{}")
+    shaper = Shaper(file, watch=False)
+    problem = ConfigError([ConfigProblem(str(file), "$.global", 1, 1, "an object")])
+    # The thread that watches the file corrects it after so many looks at what is wrong.
+    found = chain(repeat(problem, looks), repeat(None))
+    monkeypatch.setattr(LiveConfig, "problem", property(lambda _: next(found)), raising=False)
+    assert [warned.code for warned in shaper.choose("search")[1]] == ["BAD_CONFIG"] * min(looks, 1)
