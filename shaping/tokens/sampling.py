@@ -208,7 +208,7 @@ def is_within(text: str, limit: int, exact: Count) -> bool:
 def costs_at_most(text: str, other: str, exact: Count, part: float = 1.0) -> bool:
     """Return whether a text costs no more than this part of what another writing of the same costs."""
     # Where a guess of the tokens is sure enough, nothing is counted.
-    return _SURE * cheap(text) < cheap(other) or exact(text) <= exact(other) * part
+    return _SURE * cheap(text) < cheap(other) * part or exact(text) <= exact(other) * part
 
 
 def estimate_by_samples(text: str, exact: Count, blocks: int = _MANY) -> float:

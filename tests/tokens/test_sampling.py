@@ -5,7 +5,7 @@ import pytest
 from benchmarks import texts
 from shaping.tokens.counters import BpeCounter
 from shaping.tokens.encoding import NAMES
-from shaping.tokens.sampling import estimate
+from shaping.tokens.sampling import costs_at_most, estimate
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -69,3 +69,10 @@ def test_records_of_one_length_do_not_fall_into_step_with_the_samples(period: in
     text = record * (400_000 // period)
     counter = BpeCounter("o200k_base")
     assert counter.count(text) == pytest.approx(counter.exact(text), rel=0.03)
+
+
+def test_a_text_that_must_be_cheaper_by_a_part_is_not_taken_by_a_guess_that_is_sure_of_less() -> None:
+    text, other = "word " * 100, "word " * 140
+    costs = {text: 90, other: 100}
+    assert costs_at_most(text, other, costs.__getitem__)
+    assert not costs_at_most(text, other, costs.__getitem__, part=0.85)
