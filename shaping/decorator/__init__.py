@@ -16,9 +16,10 @@ from shaping.decorator.frameworks import (
     Framework,
     as_content,
     calling_framework,
+    foreign_kind,
     is_control_flow,
-    is_foreign,
     is_unknown,
+    passed,
     report_error,
 )
 from shaping.errors import ErrorDetail, from_exception, registry
@@ -186,8 +187,8 @@ class DecoratedCall(CallNotes):
         result, tool = self.result, self.tool
         if self.error is not None:
             return self._failure(self.error)
-        if is_foreign(result):
-            return result
+        if (kind := foreign_kind(result)) is not None:
+            return passed(result, kind)
         if tool.form == "content_and_artifact" and isinstance(result, tuple) and len(result) == _PAIR:
             content, artifact = result
             shaped = self.shape(content)
@@ -196,7 +197,7 @@ class DecoratedCall(CallNotes):
         if content is not None:
             return content
         if tool.form == "envelope" and is_unknown(result, self) and self.framework not in {"fastmcp", "sdk"}:
-            return result
+            return passed(result, type(result))
         shaped = self.shape(result)
         if shaped.failed:
             return self._failed(shaped, None)

@@ -48,15 +48,15 @@ def is_control_flow(error: Exception) -> bool:
     return any(_is_of_agents(kind) for kind in type(error).__mro__)
 
 
-def is_foreign(result: Any) -> bool:
-    """Return whether a result is, or is a list with, an object that only an agent framework can read, or a picture."""
+def foreign_kind(result: Any) -> type | None:
+    """Return the type of an object in a result that only an agent framework can read, or of a picture."""
     kinds = {type(result)}
     if isinstance(result, (list, tuple)) and len(result) <= _MOST:
         kinds.update(map(type, result))
     for kind in kinds - PLAIN:
         if _is_of_agents(kind) or kind.__module__.startswith(_OBJECTS):
-            return _passes(kind)
-    return "strands" in sys.modules and _is_of_strands(result) and _passes(type(result))
+            return kind
+    return type(result) if "strands" in sys.modules and _is_of_strands(result) else None
 
 
 def is_unknown(result: Any, decorated_call: DecoratedCall) -> bool:
@@ -66,14 +66,13 @@ def is_unknown(result: Any, decorated_call: DecoratedCall) -> bool:
     """
     if type(result) in PLAIN or isinstance(result, Shaped) or is_data(result):
         return False
-    if decorated_call.tool.shaper.mode != "on" or decorated_call.plan.closed:
-        return False
-    return _passes(type(result))
+    return decorated_call.tool.shaper.mode == "on" and not decorated_call.plan.closed
 
 
-def _passes(kind: type) -> bool:
+def passed(result: Any, kind: type) -> Any:
+    """Return a result as it is, and log because of which type."""
     logger.debug("a result with a %s of %s passes unshaped", kind.__name__, kind.__module__)
-    return True
+    return result
 
 
 def _is_of_strands(result: Any) -> bool:

@@ -33,7 +33,14 @@ _AROUND = 254 - 1 - DEEPEST
 # What orjson can write as an integer.
 INT_MIN, INT_MAX = -(2**63), 2**64 - 1
 
-_SAFE = frozenset({str, int, bool, type(None)})  # what orjson writes, or refuses where it is odd
+
+class BigInteger(str):
+    """The digits of an integer beyond 64 bits, which orjson cannot write; in a text it is the number that it was."""
+
+    __slots__ = ()
+
+
+_SAFE = frozenset({str, int, bool, type(None), BigInteger})  # what orjson writes, or refuses where it is odd
 _MANY = 32  # members or elements from which it is faster to look at all of their types first
 _ONLY_PLAIN = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _LONGEST = 200  # characters of a path in a warning
@@ -46,21 +53,28 @@ def to_plain(value: Any, *, closed: bool = False) -> Any:
     return value if plain_json(value) is not None else open_carefully(value, closed=closed).whole
 
 
-def plain_json(value: Any, depth: int = 0) -> bytes | None:
+def plain_json(value: Any, depth: int = 0, default: Callable[[Any], str] | None = None) -> bytes | None:
     """Return a plain object's or list's compact JSON, and None for any other value."""
     # Looked at first: orjson 3.13 follows tuples of any depth, and then overwrites memory.
     if (type(value) is not dict and type(value) is not list) or not _may_be_plain(value, depth):
         return None
     try:
-        return orjson.dumps(value, option=_ONLY_PLAIN)
+        return orjson.dumps(value, default, _ONLY_PLAIN)
     except TypeError:
         return None
 
 
 def json_digest(value: dict[str, Any] | list[Any]) -> int | None:
     """Return a number that changes with the value's JSON, within this process; None where it is not plain data."""
-    compact_json = plain_json(dict(value) if isinstance(value, dict) else list(value))
+    compact_json = plain_json(dict(value) if isinstance(value, dict) else list(value), default=_digits)
     return None if compact_json is None else hash(compact_json)
+
+
+def _digits(value: Any) -> str:
+    """Return what stands for a value that orjson refuses: a big integer is written as its digits."""
+    if type(value) is BigInteger:
+        return str(value)
+    raise TypeError(type(value).__name__)
 
 
 def _may_be_plain(value: dict[str, Any] | list[Any], depth: int) -> bool:
@@ -270,12 +284,6 @@ def _same(value: Any, default: Any) -> bool:
         return bool(value == default)
     except Exception:  # noqa: BLE001 (a user's __eq__ may raise anything, e.g. on arrays)
         return False
-
-
-class BigInteger(str):
-    """The digits of an integer beyond 64 bits, which orjson cannot write; in a text it is the number that it was."""
-
-    __slots__ = ()
 
 
 def with_numbers(value: Any) -> Any:

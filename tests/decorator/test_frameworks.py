@@ -115,11 +115,11 @@ async def test_an_exception_reaches_the_client_as_an_error_with_the_coded_envelo
     assert result.structured_content is None
 
 
-async def outcome(server: Any) -> str:
+async def outcome(server: Any, tool: str = "refuse") -> str:
     client = Client(server) if isinstance(server, FastMCP) else SdkClient(server)
     try:
         async with client:
-            result = await client.call_tool("refuse", {})
+            result = await client.call_tool(tool, {})
     except BaseException as error:  # noqa: BLE001 (clients wrap a protocol error in different ways; all of them count)
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
@@ -225,3 +225,20 @@ async def test_a_generator_that_fails_tells_its_code(kind: Any) -> None:
         options = {"raise_on_error": False} if kind is FastMCP else {}
         result = await client.call_tool("stream", {}, **options)
     assert '"not_found"' in result.content[0].text
+
+
+@pytest.mark.parametrize("kind", [FastMCP, MCPServer])
+async def test_a_result_that_an_mcp_framework_gets_shaped_is_not_logged_as_unshaped(
+    kind: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Handle:
+        """A result that is no data."""
+
+    def handle() -> Any:
+        return Handle()
+
+    server = kind("test")
+    server.tool()(shape(shaper=Shaper({}))(handle))
+    with caplog.at_level("DEBUG", logger="shaping"):
+        await outcome(server, "handle")
+    assert "passes unshaped" not in caplog.text

@@ -773,3 +773,16 @@ def test_the_words_of_an_exception_have_the_budget_of_an_answer_and_can_be_asked
     ref = re.search(r"r_[a-z2-7]{26}", said)
     assert ref is not None
     assert "part 1777 was done" in shaper.expand(ref[0], search="part 1777 was").text
+
+
+def test_shaping_what_was_shaped_changes_nothing_where_integers_are_beyond_64_bits() -> None:
+    shaper = Shaper({})
+
+    @shape(shaper=shaper)
+    def found() -> dict[str, Any]:
+        return {"id": 2**70, "rows": [{"id": 2**70 + 1}]}
+
+    answer = found()
+    assert shaper.shape(answer) is answer.shaped
+    answer["data"]["rows"][0]["id"] = object()
+    assert shaper.shape(answer) is not answer.shaped
