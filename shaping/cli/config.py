@@ -98,7 +98,7 @@ def check(path: Annotated[Path | None, CHECKED] = None, *, traffic: Annotated[Pa
         return _check_traffic(traffic, found)
     unused = list(_rules_without_tool(found))
     notes = [*report(found.warnings, "warning"), *unused]
-    ignored = any("not allowed" in (warning.says or "") for warning in found.warnings)
+    ignored = any(warning.needs_allow for warning in found.warnings)
     state = "has no errors, but not all of it applies" if ignored else "is good"
     if not found.files:
         looked = config_places(None, cwd=path.absolute() if path is not None else Path.cwd(), environ=os.environ)

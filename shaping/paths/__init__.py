@@ -62,7 +62,7 @@ class FieldPlan:
     exclude: tuple[str, ...]
     rename: tuple[tuple[str, str], ...]
     withhold: bool  # whether a text that cannot be read and names an excluded field is replaced
-    state: State = field(compare=False, repr=False)
+    state: State = field(repr=False)
     filters: Filters = field(compare=False, repr=False)
 
     @property

@@ -43,12 +43,12 @@ class ConfigProblem:
     expected: str
     suggestion: str | None = None
     says: str | None = None  # written in place of "is <value>"
-    is_instruction: bool = False  # `expected` is a whole clause: "run `shaping allow` …"
+    needs_allow: bool = False  # `expected` is a whole clause: "run `shaping allow` …"
 
     @property
     def is_whole(self) -> bool:
         """Whether it is about the whole document, which could not be read."""
-        return not (self.is_instruction or self.path.startswith(("$.", "$[")))
+        return not (self.needs_allow or self.path.startswith(("$.", "$[")))
 
     def __str__(self) -> str:
         what = self.says or f"is {show(self.value)}"
@@ -56,7 +56,7 @@ class ConfigProblem:
         if meant and len(self.expected) > _LONG:
             text = f"{self.path} {what}.{meant}"  # a long list would bury that
         else:
-            text = f"{self.path} {what}; {'' if self.is_instruction else 'expected '}{self.expected}"
+            text = f"{self.path} {what}; {'' if self.needs_allow else 'expected '}{self.expected}"
             text += ("" if text.endswith(('"', "^")) else ".") + meant
         return f"{text} (line {self.line})" if self.line else text
 

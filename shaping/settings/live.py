@@ -137,7 +137,7 @@ class LiveConfig:
 
     def _load(self) -> LoadedConfig:
         loaded = load(self._config, cwd=self._cwd, environ=self._environ)
-        untrusted = tuple(warning for warning in loaded.warnings if "not allowed" in (warning.says or ""))
+        untrusted = tuple(warning for warning in loaded.warnings if warning.needs_allow)
         if untrusted != self._reported:
             self._reported = untrusted
             for line in report(untrusted, "warning"):

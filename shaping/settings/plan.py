@@ -295,8 +295,7 @@ def compile_plan(
     filters = field_plans(choices, plan_request.tier)
     # By the names at the time when empties are dropped: fields are renamed before.
     defaults = tuple((renamed_path(path, filters["fields"]), value) for path, value in choices["defaults"].items())
-    decided = (resolved[name].origins[-1].by for name in _EMPTIES)
-    asked = any(by == "global" or by.startswith("tool override") for by in decided)
+    asked = any(resolved[name].origins[-1].is_of_config for name in _EMPTIES)
     overrides = plan_request.overrides or Overrides()
     compiled = {
         "overflow": _overflow(choices["overflow"], plan_request.surface),

@@ -8,6 +8,10 @@ Strongest first:
 4. `global`;
 5. the profile that the tool's override names, else the code that calls, else `global`.
 
+3 and 4 are so within one config. Where several apply, all that one says outranks all that the next says: the user's
+own, then one of the working tree that is not allowed, then the presets; so the `global` of the user's config outranks a
+preset's override.
+
 Profiles say nothing about fields, so a tool's field filters stay, except under debug, which ignores them. Private paths
 add up and redaction is no profile's to say, so neither yields to a chosen profile. For a tool that is not `enabled`
 these two are all that applies.
@@ -204,7 +208,7 @@ def _which_profile(plan_request: PlanRequest, configured: list[_Statement]) -> _
     named = [each for each in configured if each.name == "profile"]
     if plan_request.default_profile is not None:
         coded = _Statement("profile", plan_request.default_profile, Origin("the code that calls"))
-        named = [coded, *(each for each in named if each.origin.by != "global")]
+        named = [coded, *(each for each in named if each.origin.section != "global")]
     return named[-1]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache, cached_property
 from pathlib import Path
@@ -40,11 +40,25 @@ class Origin:
     by: str
     file: str | None = None
     line: int | None = None
+    section: str | None = field(default=None, compare=False)  # the first key of the place in the file
+
+    @property
+    def is_of_config(self) -> bool:
+        """Whether a config of the user's own makes the choice, and neither a profile nor what ships with shaping."""
+        return self.section in ("global", "tool_overrides") and not self.is_bundled
+
+    @property
+    def is_bundled(self) -> bool:
+        """Whether the file ships with shaping."""
+        file = self.file
+        return file is not None and any(
+            Path(file).is_relative_to(bundled_path(kind, "")) for kind in get_args(BundledKind)
+        )
 
     def __str__(self) -> str:
         if self.file is None:
             return self.by
-        if any(Path(self.file).is_relative_to(bundled_path(kind, "")) for kind in get_args(BundledKind)):
+        if self.is_bundled:
             path = Path(self.file)
             return f"preset {path.stem}" if "presets" in path.parts else f"{self.by} (bundled)"
         return f"{self.by} ({short_name(self.file)}{f':{self.line}' if self.line else ''})"
@@ -70,7 +84,8 @@ class ConfigSection:
 
     def origin(self, choice: str) -> Origin:
         """Return the file and line of one of its choices."""
-        return Origin(self.by, self.document.file, self.document.line((*self.keys, choice)))
+        section = str(self.keys[0]) if self.keys else None
+        return Origin(self.by, self.document.file, self.document.line((*self.keys, choice)), section)
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ def _refuse_more(config: Path, count: int, most: int, what: str) -> None:
 
 def _to_allow(config: Path | None, says: str, what: str) -> ConfigProblem:
     advice = f"read it, then run `shaping allow` to make {what} apply"
-    return ConfigProblem(str(config), "it", None, None, advice, says=says, is_instruction=True)
+    return ConfigProblem(str(config), "it", None, None, advice, says=says, needs_allow=True)
 
 
 def refuse_store_outside(config: Path, document: ConfigDocument, *, cwd: Path, environ: Mapping[str, str]) -> None:

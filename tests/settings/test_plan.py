@@ -6,8 +6,11 @@ from typing import Any, get_args
 import pytest
 
 from shaping.parsers import Format
+from shaping.settings.files import bundled_path
+from shaping.settings.jsonc import ConfigDocument
 from shaping.settings.loading import load
-from shaping.settings.plan import Empties, Overrides, Plan, Redact
+from shaping.settings.plan import Empties, Overrides, Plan, PlanRequest, Redact, compile_plan
+from shaping.settings.resolve import resolve
 
 DATA = {"a": 1, "b": {"c": 2, "trace": 3}, "trace": 4, "secret": 5, "paid": 6}
 
@@ -194,3 +197,20 @@ def test_what_is_not_plain_data_is_opened_before_it_is_filtered() -> None:
     made = plan({"include_only": ["p.x"]})
     assert made.fields is not None
     assert made.fields.apply({"p": record(1, 2), "q": 3}) == {"p": {"x": 1}}
+
+
+def test_what_comes_back_on_error_makes_another_plan_though_the_paths_are_the_same() -> None:
+    made = plan({"exclude_fields": ["trace"], "include_on_error": ["trace"]})
+    rules = [made.replace(fields=fields).fields for fields in (made.fields, made.error_fields)]
+    assert [each is not None and "trace" in each.apply(DATA) for each in rules] == [False, True]
+
+
+def test_only_a_config_of_the_users_own_asks_for_empties_to_be_dropped() -> None:
+    drops: dict[str, Any] = {"tool_overrides": {"search": {"exclude_null_values": True}}}
+    sources, request = load({}).sources, PlanRequest("search")
+    preset = ConfigDocument(str(bundled_path("config", "presets/git.json")), drops)
+    resolved = resolve(request, sources.configs, sources.profiles, [preset])
+    assert resolved["exclude_null_values"].source == "preset git"
+    assert not compile_plan(request, resolved, config_hash="", tokenizer="o200k_base").empties.asked
+    assert load(drops).plan("search").empties.asked
+    assert load({"global": {"exclude_null_values": True}}).plan("search").empties.asked
