@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import orjson
 
-from shaping.parsers.terminal import without_colours
+from shaping.parsers.terminal import COLOURS
 from shaping.paths import PathError, parse
 from shaping.paths.grammar import join
 from shaping.paths.selection import Rest, after_index, after_key
@@ -247,7 +247,7 @@ def _lines(name: str, value: Any, rules: list[_Rule], depth: int, comma: str) ->
 def _text_lines(sent: str, read: str) -> Iterator[MarkedLine]:
     """Mark the lines of a text of which too many words stand nowhere in what was read: others were only rewritten."""
     known = set(_WORD.findall(read))
-    for line in without_colours(sent).splitlines():
+    for line in COLOURS.sub("", sent).splitlines():
         words = _WORD.findall(line)
         missing = sum(word not in known for word in words)
         yield MarkedLine(line, "text" if missing > _REWRITTEN * len(words) else None)

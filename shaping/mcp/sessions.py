@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from shaping.shaper import Shaper
 
 
+Keep: TypeAlias = "Callable[[str], str | None]"  # keeps what a model read, given here, and returns its ref
 Notify: TypeAlias = "Callable[[str], Awaitable[None]]"  # sends the notification of a method
 
 # A client of the newer protocol over HTTP has no session; it is taken for the same one while it keeps calling.
@@ -287,7 +288,7 @@ class CallRecorder:
             return
         added = partial(_additions, shaped.parts, raw, sent)
         call = MeasuredCall(called.name, before, after, added, server=called.server, trace=called.trace, **about)
-        self._enter(session, call, shaped.parts, started)
+        self._enter(session, call, texts_keeper(self._shaper, shaped.parts), started)
 
     def record_expansion(
         self, session: Session, plan: Plan, arguments: Mapping[str, Any], sent: Mapping[str, Any], *, started: float
@@ -300,7 +301,7 @@ class CallRecorder:
         kind: Any = "expand" if arguments.get("sql") is None else "query"
         server = session.servers.get(tool, server)
         call = MeasuredCall(tool, str, after, after, kind=kind, server=server, **_about(session, plan))
-        self._enter(session, call, (), started, arguments)
+        self._enter(session, call, texts_keeper(self._shaper, (), arguments), started)
 
     def record_definition(self, session: Session, plan: Plan, entry: Mapping[str, Any]) -> None:
         """Record the definition of our own tool, once a session, with the session's first call.
@@ -318,26 +319,17 @@ class CallRecorder:
     def _is_active(self) -> bool:
         return self._shaper.mode != "off" and (self._ledger is not None or self._recorder is not None)
 
-    def _enter(
-        self,
-        session: Session,
-        call: MeasuredCall,
-        parts: Sequence[Shaped],
-        started: float,
-        asked: Mapping[str, Any] | None = None,
-    ) -> None:
+    def _enter(self, session: Session, call: MeasuredCall, keep: Keep | None, started: float) -> None:
         if self._ledger is None:
             return
         definition, session.definition = session.definition, None
         if definition is not None:
             self._ledger.record(replace(definition, server=call.server))
         took = (perf_counter() - started) * 1000
-        self._ledger.record(replace(call, milliseconds=took, keep=texts_keeper(self._shaper, parts, asked)))
+        self._ledger.record(replace(call, milliseconds=took, keep=keep))
 
 
-def texts_keeper(
-    shaper: Shaper, parts: Sequence[Shaped], asked: Mapping[str, Any] | None = None
-) -> Callable[[str], str | None] | None:
+def texts_keeper(shaper: Shaper, parts: Sequence[Shaped], asked: Mapping[str, Any] | None = None) -> Keep | None:
     """Return what keeps the text that a model read of a call beside what its tool sent, for `MeasuredCall.keep`."""
     # What was sent is kept where the user lets originals be kept, and what is private was taken out.
     if not shaper.facts.expandable or shaper.mode != "on":

@@ -145,17 +145,12 @@ class _Reduction:
         if not drop and not records.changed:
             return
         path = _path(steps)
-        start = f"{path}." if path else ""
-
-        def place(key: str) -> str:
-            return start + key if key.isidentifier() else join(path, key)
-
         for key, reason in drop.items():
             count = len(rows) if records.uniform else sum(key in row for row in rows)
-            self.left_out.append(Omission(place(key), count, reason))
+            self.left_out.append(Omission(join(path, key), count, reason))
         for key, (lost, reason) in records.changed.items():
             for name, count in lost.items():
-                where = place(key) if name is None else join(place(key), name)
+                where = join(path, key) if name is None else join(join(path, key), name)
                 self.left_out.append(Omission(where, count, reason))
 
 

@@ -109,7 +109,7 @@ def _stack_trace(lines: Sequence[str], at: int) -> Trace | None:
     return Trace(range(at, end), (named, *causes))
 
 
-_COLOURS = re.compile(r"\x1b\[[0-9;:]*m")
+COLOURS: Final = re.compile(r"\x1b\[[0-9;:]*m")
 _STEP = re.compile(
     r"\x1b\[(?P<number>\d*)[0-9;:?<=>]*[ -/]*(?P<move>[@-~])"  # move, erase, colour
     r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?"  # titles, links and other strings for the terminal
@@ -140,13 +140,8 @@ def clean_lines(text: str) -> list[str]:
 
 def render_terminal(text: str) -> str:
     """Carry out what the text tells a terminal to do; an error that would be painted over stays as a line."""
-    plain = _with_line_feeds(_separated(without_colours(text.replace("\r\n", "\n"))))
+    plain = _with_line_feeds(_separated(COLOURS.sub("", text.replace("\r\n", "\n"))))
     return _Screen().show(plain) if _CONTROLS.search(plain) else plain
-
-
-def without_colours(text: str) -> str:
-    """Return a text without the sequences that colour it."""
-    return _COLOURS.sub("", text)
 
 
 def _with_line_feeds(text: str) -> str:
