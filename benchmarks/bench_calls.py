@@ -39,8 +39,8 @@ from shaping.cleaning import drop_empties, open_plain, quieten, redact_value, se
 from shaping.encoders import encode
 from shaping.mcp.parts import read_result
 from shaping.parsers import parse
+from shaping.present import wrap, write
 from shaping.present.original import members_missing
-from shaping.present.render import wrap, write
 from shaping.tokens.counters import BpeCounter
 
 if TYPE_CHECKING:

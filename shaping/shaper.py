@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from shaping import envelope as envelopes
 from shaping.cleaning import CleaningError, clean, data_in, envelope_in, may_be_envelope, misspelt
 from shaping.cleaning.call import clean_call, clean_envelope
-from shaping.present import after_fault, present, when_not_enabled, when_observing, when_off
+from shaping.present import present
+from shaping.present.unshaped import after_fault, when_not_enabled, when_observing, when_off
 from shaping.redaction import log_fault
 from shaping.response import CallContext, Facts, Shaped, ShapedDict, ShapedList, Warned, required
 from shaping.settings.chooser import PlanChooser

@@ -24,8 +24,8 @@ from shaping.commands.output import (
     stderr_share,
 )
 from shaping.commands.storage import StoredOutput
+from shaping.present import pays_as_data, tag_of, wants_tag
 from shaping.present.notices import Detail, describe_cut_lines, describe_dropped, errors_cut, pays_to_say
-from shaping.present.render import pays_as_data, tag_of, wants_tag
 from shaping.response import CallContext, Warned
 from shaping.settings.plan import as_paths
 from shaping.shaper import for_rows

@@ -13,7 +13,7 @@ import orjson
 from shaping.errors import ToolError
 from shaping.ledger import record_text
 from shaping.mcp.sessions import texts_keeper
-from shaping.present import when_not_enabled
+from shaping.present.unshaped import when_not_enabled
 from shaping.response import CallContext, Shaped, required
 from shaping.settings.plan import Overrides
 from shaping.shaper import Shaper

@@ -42,8 +42,7 @@ from shaping.mcp.protection import (
 from shaping.mcp.schema import is_valid
 from shaping.mcp.sessions import TEXT, ChosenChannels, ResultContext, Session, ToolRequest, unlisted_entry
 from shaping.parsers.json import write_json
-from shaping.present import Presented
-from shaping.present.render import known_meta
+from shaping.present import Presented, known_meta
 from shaping.redaction import log_fault
 from shaping.response import ABSENT, EXPAND, Shaped, Warned, grouped, is_never_sent
 from shaping.tokens import count, counter
