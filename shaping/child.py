@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 _PR_SET_PDEATHSIG = 1
 
@@ -49,4 +50,5 @@ def end_with_parent() -> Callable[[], None] | None:
         prctl = ctypes.CDLL(None).prctl
     except (ImportError, OSError, AttributeError):
         return None
-    return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    # No code of Python's in the child: it could wait for a lock that another thread held at the fork.
+    return partial(prctl, _PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)

@@ -52,9 +52,8 @@ class LiveConfig:
         self._config = config
         self._cwd = Path(cwd) if cwd is not None else Path.cwd()
         self._environ = dict(os.environ if environ is None else environ)
-        self._lock = threading.RLock()
+        self._lock, self._pid = threading.RLock(), os.getpid()
         self._stop: threading.Event | None = None
-        self._forked = False
         self._seen: Signature | None = ()
         self.problem: ConfigError | None = None
         self._reported: tuple[ConfigProblem, ...] = ()
@@ -63,9 +62,8 @@ class LiveConfig:
     @property
     def current(self) -> LoadedConfig:
         """Return the config in use; the first read in a forked process starts to watch there."""
-        if self._forked:
-            self._forked = False
-            self.start()
+        if self._pid != os.getpid():
+            self._start_over()
         return self._current
 
     def start(self) -> None:
@@ -77,7 +75,6 @@ class LiveConfig:
             # The thread must not keep this object alive: when nobody else does, the thread ends.
             watcher = threading.Thread(target=_watch, args=(weakref.ref(self), stop), name=_WATCHER, daemon=True)
             weakref.finalize(self, stop.set)
-            _watching.add(self)
             watcher.start()
 
     def close(self) -> None:
@@ -86,10 +83,11 @@ class LiveConfig:
             if self._stop is not None:
                 self._stop.set()
                 self._stop = None
-                _watching.discard(self)
 
     def reload(self) -> bool:
         """Read the config again and use it where it is good; return whether `current` changed."""
+        if self._pid != os.getpid():
+            self._start_over()
         with self._lock:
             self._seen = self._as_seen()
             try:
@@ -215,15 +213,16 @@ class LiveConfig:
         signature, now = self._signature(), time.time_ns()
         return None if any(abs(now - changed) < _FRESH_NS for *_, changed in signature) else signature
 
-    def note_fork(self) -> None:
-        """Forget the thread, which a forked process does not have, and the lock, which it may have held.
+    def _start_over(self) -> None:
+        """Forget the thread, which a forked process does not have, and the lock, which it may have held; watch here.
 
-        No thread is started here: most forks run another program at once, and a thread of ours in between would
-        panic over the closed descriptors, on the standard error of that program.
+        This waits for the first look at the config: most forks run another program at once, where any code of ours
+        could wait for a lock of a thread that is not there.
         """
-        self._lock = threading.RLock()
-        self._forked = self._stop is not None
-        self._stop = None
+        was_watching = self._stop is not None
+        self._lock, self._stop, self._pid = threading.RLock(), None, os.getpid()
+        if was_watching:
+            self.start()
 
 
 def _mentions_protection(raw: bytes) -> bool:
@@ -260,19 +259,9 @@ def shared(
         return live
 
 
-# Both hold weak references only, so there is nothing in them to reset.
-_watching: weakref.WeakSet[LiveConfig] = weakref.WeakSet()
+# It holds weak references only, so there is nothing in it to reset.
 _shared: weakref.WeakValueDictionary[tuple[Path, ...], LiveConfig] = weakref.WeakValueDictionary()
 _sharing = threading.Lock()
-
-
-def _note_fork() -> None:
-    for live in list(_watching):
-        live.note_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_note_fork)
 
 
 def _watch(reference: weakref.ref[LiveConfig], stop: threading.Event) -> None:
