@@ -26,12 +26,11 @@ from shaping.settings.files import (
     refuse_links,
 )
 from shaping.settings.jsonc import ConfigError, report, short_name
-from shaping.settings.loading import LoadedConfig, load
+from shaping.settings.loading import PROTECTIVE_CHOICES, LoadedConfig, ResolvedChoice, is_for, load
 from shaping.settings.plan import (
     Surface,
     full_name,
 )
-from shaping.settings.resolve import PROTECTIVE_CHOICES, ResolvedChoice, is_for
 from shaping.settings.sources import Origin, server_presets
 from shaping.settings.trust import allow as record, forget
 

@@ -23,8 +23,8 @@ from shaping.commands.output import (
 from shaping.commands.process import CommandOptions, run_process
 from shaping.parsers import Parsed, parse
 from shaping.settings.chooser import PlanChooser
+from shaping.settings.loading import ranked
 from shaping.settings.plan import Overrides, Plan, as_paths
-from shaping.settings.resolve import ranked
 from shaping.settings.sources import presets_for
 from shaping.tokens import counter
 from shaping.tokens.sampling import is_within

@@ -18,8 +18,8 @@ from shaping.learning.statistics import ToolStatistics, TrafficStatistics
 from shaping.learning.traffic import ToolCall, Usage
 from shaping.paths import deep_path
 from shaping.settings.files import ledger_path, replace_file
+from shaping.settings.loading import is_for
 from shaping.settings.plan import full_name
-from shaping.settings.resolve import is_for
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

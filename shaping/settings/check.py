@@ -13,8 +13,8 @@ from pydantic import BaseModel, ValidationError
 
 from shaping.settings import model
 from shaping.settings.jsonc import ConfigDocument, ConfigProblem, Keys, one_of, suggestion_for
+from shaping.settings.loading import is_pattern, may_overlap
 from shaping.settings.plan import LIMITS, Overrides
-from shaping.settings.resolve import is_pattern, may_overlap
 from shaping.settings.sources import THE_CALL, Profiles, Sources
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """A plan: everything that one tool's responses are shaped by, decided and compiled before the first of them.
 
-What a choice takes, and the sentence about it, is in `model.py`; what is decided for a call, in `resolve.py`.
+What a choice takes, and the sentence about it, is in `model.py`; what is decided for a call, in `loading.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shaping.values.opening import open_closed, open_value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from shaping.settings.resolve import ResolvedChoice
+    from shaping.settings.loading import ResolvedChoice
 
 
 def field_plans(choices: Mapping[str, Any], tier: str | None) -> dict[str, Any]:

@@ -8,9 +8,8 @@ import pytest
 from shaping.parsers import Format
 from shaping.settings.files import bundled_path
 from shaping.settings.jsonc import ConfigDocument
-from shaping.settings.loading import load
+from shaping.settings.loading import load, resolve
 from shaping.settings.plan import Empties, Overrides, Plan, PlanRequest, Redact, compile_plan
-from shaping.settings.resolve import resolve
 
 DATA = {"a": 1, "b": {"c": 2, "trace": 3}, "trace": 4, "secret": 5, "paid": 6}
 
