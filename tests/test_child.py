@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 
 
 def test_a_child_starts_while_another_thread_holds_a_lock_that_tracing_needs(run_forking: Callable[..., str]) -> None:
@@ -27,3 +33,19 @@ print(process.stdout.read().decode().strip(), process.wait())
 live.close()
 """
     assert run_forking(script) == "1 0\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
+def test_a_child_that_reads_nothing_ends_when_its_parent_is_killed() -> None:
+    script = "from shaping.child import spawn; print(spawn(['sleep', '100']).pid, flush=True); input()"
+    command = [sys.executable, "-c", script]
+    parent = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    status = Path("/proc", parent.stdout.readline().strip(), "stat")
+    parent.kill()
+    parent.communicate()
+    # One that ended may stay until the system's first process asks for it.
+    deadline = time.monotonic() + 60
+    while (alive := status.exists() and status.read_text().split()[2] != "Z") and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not alive
