@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Generator, Sequence
 from contextlib import aclosing, closing
 from typing import Any, Literal, ParamSpec, TypedDict, Unpack, get_args, overload
@@ -12,28 +14,30 @@ import orjson
 
 from shaping.cleaning import Pieces, protect_or_withhold
 from shaping.decorator.annotation import describe_return
-from shaping.decorator.frameworks import (
-    Framework,
-    as_content,
-    calling_framework,
-    foreign_kind,
-    is_control_flow,
-    is_unknown,
-    passed,
-    report_error,
-)
+from shaping.decorator.frameworks import MOST_BLOCKS, Framework, calling_framework, framework_content, report_error
 from shaping.errors import ErrorDetail, from_exception, registry
 from shaping.errors.exceptions import says_less, text_of
+from shaping.paths.filter import PLAIN
 from shaping.present import Presented
 from shaping.redaction import without_secrets
 from shaping.response import CallContext, CallNotes, Shaped, ShapedDict, ShapedList, Warned, cached_property
 from shaping.settings.plan import Overrides, Plan
 from shaping.shaper import Shaper
 from shaping.values import json_digest
+from shaping.values.opening import is_data
 
 P = ParamSpec("P")
 Form = Literal["envelope", "text", "content_and_artifact"]
 _PAIR = 2  # a content and its artifact
+# Packages whose exceptions steer an agent (interrupts, retries, approvals) and whose result objects only they can read.
+_AGENTS = frozenset({
+    "ag2", "agent_framework", "agents", "agno", "autogen", "autogen_agentchat", "autogen_core", "claude_agent_sdk",
+    "crewai", "langchain", "langchain_core", "langgraph", "llama_index", "pydantic_ai", "smolagents",
+    "strands",
+})  # fmt: skip
+_OBJECTS = ("PIL.", "google.genai.")  # pictures and parts of messages, which no agent framework defines itself
+
+logger = logging.getLogger("shaping")
 
 
 class ShapeOptions(TypedDict, total=False):
@@ -187,17 +191,16 @@ class DecoratedCall(CallNotes):
         result, tool = self.result, self.tool
         if self.error is not None:
             return self._failure(self.error)
-        if (kind := foreign_kind(result)) is not None:
-            return passed(result, kind)
+        if (kind := _foreign_kind(result)) is not None:
+            return _passed(result, kind)
         if tool.form == "content_and_artifact" and isinstance(result, tuple) and len(result) == _PAIR:
             content, artifact = result
             shaped = self.shape(content)
             return self._failed(shaped, None) if shaped.failed else (shaped.text, artifact)
-        content = as_content(result, self)
-        if content is not None:
+        if not self.nested and (content := framework_content(result, self)) is not None:
             return content
-        if tool.form == "envelope" and is_unknown(result, self) and self.framework not in {"fastmcp", "sdk"}:
-            return passed(result, type(result))
+        if tool.form == "envelope" and _is_unknown(result, self) and self.framework not in {"fastmcp", "sdk"}:
+            return _passed(result, type(result))
         shaped = self.shape(result)
         if shaped.failed:
             return self._failed(shaped, None)
@@ -208,7 +211,7 @@ class DecoratedCall(CallNotes):
     def _failure(self, error: Exception) -> Any:
         """Shape why the function failed; inside an MCP framework's request, in the framework's own way."""
         shaper, tool = self.tool.shaper, self.tool
-        if shaper.mode != "on" or is_control_flow(error):
+        if shaper.mode != "on" or _is_control_flow(error):
             raise error
         plan, table = self.plan, shaper.loaded_config.config.errors
         if not plan.enabled and protect_or_withhold(str(error), plan) == str(error):
@@ -262,6 +265,53 @@ class DecoratedCall(CallNotes):
         plan, wrong = self.chosen
         call = CallContext(error=error, as_json=as_json and self.tool.form == "envelope", **self.about())
         return shaper.shape_by(plan, value, call._replace(warnings=(*call.warnings, *wrong)) if wrong else call)
+
+
+def _is_control_flow(error: Exception) -> bool:
+    """Return whether an exception is an agent framework's own: it must reach that framework as it is."""
+    return any(_is_of_agents(kind) for kind in type(error).__mro__)
+
+
+def _foreign_kind(result: Any) -> type | None:
+    """Return the type of an object in a result that only an agent framework can read, or of a picture."""
+    kinds = {type(result)}
+    if isinstance(result, (list, tuple)) and len(result) <= MOST_BLOCKS:
+        kinds.update(map(type, result))
+    for kind in kinds - PLAIN:
+        if _is_of_agents(kind) or kind.__module__.startswith(_OBJECTS):
+            return kind
+    return type(result) if "strands" in sys.modules and _is_of_strands(result) else None
+
+
+def _is_unknown(result: Any, decorated_call: DecoratedCall) -> bool:
+    """Return whether a result is an object that is no data: whoever called the tool may know it.
+
+    Where fields are private it is opened all the same, because nobody can tell what it holds.
+    """
+    if type(result) in PLAIN or isinstance(result, Shaped) or is_data(result):
+        return False
+    return decorated_call.tool.shaper.mode == "on" and not decorated_call.plan.closed
+
+
+def _passed(result: Any, kind: type) -> Any:
+    """Return a result as it is, and log because of which type."""
+    logger.debug("a result with a %s of %s passes unshaped", kind.__name__, kind.__module__)
+    return result
+
+
+def _is_of_strands(result: Any) -> bool:
+    """Return whether a result is the dict that a Strands tool returns."""
+    return (
+        type(result) is dict
+        and result.keys() <= {"status", "content", "toolUseId"}
+        and result.get("status") in {"success", "error"}
+        and isinstance(result.get("content"), list)
+    )
+
+
+def _is_of_agents(kind: type) -> bool:
+    module = kind.__module__
+    return module.partition(".")[0] in _AGENTS or module.startswith("google.adk")
 
 
 def marked(shaped: Shaped, raw: Any) -> Any:

@@ -1,24 +1,20 @@
-"""The frameworks around a decorated function: MCP requests, agents' control flow, content that a client is sent."""
+"""The frameworks around a decorated function: whose request is running, its errors, content that a client is sent."""
 
 from __future__ import annotations
 
-import logging
 import sys
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, get_args
 
 import orjson
 
 from shaping.errors import ToolError
-from shaping.paths.filter import PLAIN
 from shaping.redaction import log_fault
 from shaping.response import TOOL_WARNING, CallContext, Shaped, note, required
-from shaping.values.opening import is_data
 
 if TYPE_CHECKING:
     from shaping.decorator import DecoratedCall, DecoratedTool
     from shaping.settings.plan import Channels
 
-logger = logging.getLogger("shaping")
 Framework: TypeAlias = Literal["fastmcp", "sdk", "claude", "agents"]
 _RAISING: Final = frozenset({"claude", "agents"})
 _SDK = "mcp.server.mcpserver"
@@ -30,64 +26,10 @@ _TOOL_RUNS = {
     "llama_index_instrumentation.span": "active_span_id",
     "agno.run.authorization": "_AUTHORITY",
 }
-# Packages whose exceptions steer an agent (interrupts, retries, approvals) and whose result objects only they can read.
-_AGENTS = frozenset({
-    "ag2", "agent_framework", "agents", "agno", "autogen", "autogen_agentchat", "autogen_core", "claude_agent_sdk",
-    "crewai", "langchain", "langchain_core", "langgraph", "llama_index", "pydantic_ai", "smolagents",
-    "strands",
-})  # fmt: skip
 _MCP = frozenset({"mcp", "mcp_types", "fastmcp"})
-_OBJECTS = ("PIL.", "google.genai.")  # pictures and parts of messages, which no agent framework defines itself
 _BLOCKS = frozenset({"TextContent", "ImageContent", "AudioContent", "EmbeddedResource", "ResourceLink"})
 _KINDS = _BLOCKS | {"Image", "Audio", "File", "ToolResult", "CallToolResult"}
-_MOST = 100  # elements of a list that is looked through: nobody returns more pictures at once
-
-
-def is_control_flow(error: Exception) -> bool:
-    """Return whether an exception is an agent framework's own: it must reach that framework as it is."""
-    return any(_is_of_agents(kind) for kind in type(error).__mro__)
-
-
-def foreign_kind(result: Any) -> type | None:
-    """Return the type of an object in a result that only an agent framework can read, or of a picture."""
-    kinds = {type(result)}
-    if isinstance(result, (list, tuple)) and len(result) <= _MOST:
-        kinds.update(map(type, result))
-    for kind in kinds - PLAIN:
-        if _is_of_agents(kind) or kind.__module__.startswith(_OBJECTS):
-            return kind
-    return type(result) if "strands" in sys.modules and _is_of_strands(result) else None
-
-
-def is_unknown(result: Any, decorated_call: DecoratedCall) -> bool:
-    """Return whether a result is an object that is no data: whoever called the tool may know it.
-
-    Where fields are private it is opened all the same, because nobody can tell what it holds.
-    """
-    if type(result) in PLAIN or isinstance(result, Shaped) or is_data(result):
-        return False
-    return decorated_call.tool.shaper.mode == "on" and not decorated_call.plan.closed
-
-
-def passed(result: Any, kind: type) -> Any:
-    """Return a result as it is, and log because of which type."""
-    logger.debug("a result with a %s of %s passes unshaped", kind.__name__, kind.__module__)
-    return result
-
-
-def _is_of_strands(result: Any) -> bool:
-    """Return whether a result is the dict that a Strands tool returns."""
-    return (
-        type(result) is dict
-        and result.keys() <= {"status", "content", "toolUseId"}
-        and result.get("status") in {"success", "error"}
-        and isinstance(result.get("content"), list)
-    )
-
-
-def _is_of_agents(kind: type) -> bool:
-    module = kind.__module__
-    return module.partition(".")[0] in _AGENTS or module.startswith("google.adk")
+MOST_BLOCKS = 100  # elements of a list that is looked through: nobody returns more pictures at once
 
 
 def calling_framework(tool: DecoratedTool, args: tuple[Any, ...]) -> Framework | None:
@@ -199,10 +141,8 @@ def mentions_content(annotation: Any) -> bool:
     return _is_kind(annotation) or any(mentions_content(part) for part in get_args(annotation))
 
 
-def as_content(value: Any, decorated_call: DecoratedCall) -> Any:
+def framework_content(value: Any, decorated_call: DecoratedCall) -> Any:
     """Return content as a result of the framework's own kind, shaped; None where it is data."""
-    if decorated_call.nested:
-        return None
     if "claude_agent_sdk" in sys.modules and decorated_call.framework == "claude":
         return _for_claude(value, decorated_call)
     if "mcp_types" not in sys.modules or not _is_content(value) or decorated_call.tool.shaper.mode != "on":
@@ -218,7 +158,7 @@ def _is_kind(kind: Any) -> bool:
 
 
 def _is_content(value: Any) -> bool:
-    if isinstance(value, (list, tuple)) and len(value) <= _MOST:
+    if isinstance(value, (list, tuple)) and len(value) <= MOST_BLOCKS:
         return any(_is_kind(type(item)) for item in value)
     return _is_kind(type(value))
 
