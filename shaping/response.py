@@ -216,7 +216,6 @@ class CallContext(NamedTuple):
     as_json: bool = False  # whether the wire value itself goes out, so that a budget counts its JSON and not the text
     page: str | None = None  # the path of a page, where the value is a page of something expanded
     cursor: str | None = None  # where the next page starts
-    path_with_ids: str | None = None  # the path that also shows which record each value of the page belongs to
 
 
 class StepNotes(NamedTuple):

@@ -161,49 +161,6 @@ def test_private_paths_are_not_among_several_either() -> None:
         ask(ISSUES, path="items[].number,items[].body", private=private)
 
 
-@pytest.mark.parametrize(
-    ("path", "beside"),
-    [
-        ("items[].body", "items[].number,items[].body"),
-        ("items.body", "items.number,items.body"),
-        ("items[0:2].labels[].name", "items[0:2].number,items[0:2].labels[].name"),
-        ("items[].number", None),  # as many as records, and in their order
-        ("items[1:]", None),
-        ("items[0].body", None),
-        ("items[2:].body", None),
-        ("**.name", None),
-        (None, None),
-    ],
-)
-def test_values_that_do_not_tell_their_record_come_with_the_path_that_does(
-    path: str | None, beside: str | None
-) -> None:
-    found = ask(ISSUES, path=path)
-    assert found.path_with_ids == beside
-    if beside is not None:
-        assert ask(ISSUES, path=beside).path_with_ids is None
-
-
-@pytest.mark.parametrize(
-    "records", [[{"a": 1}, {}], [{"a": 1, "s": "x"}, {"s": "x"}], [{"a": 1, "n": 1}, [{"a": 2}, {"a": 3}]]]
-)
-def test_records_that_nothing_tells_apart_come_without_such_a_path(records: list[Any]) -> None:
-    assert ask(records, path="[].a").path_with_ids is None
-
-
-def test_the_reader_of_an_expansion_is_told_how_to_see_whose_a_value_is() -> None:
-    shaper = Shaper({"tool_overrides": {"t": {"max_items": 1, "rename": {"items[].number": "issue"}}}}, expandable=True)
-    ref = shaper.shape(ISSUES, tool="t", surface="mcp").ref or ""
-    found = shaper.expand(ref, "items[].body", surface="mcp")
-    assert found.text == '["one",null]\n(to see whose: path=items[].number,items[].body)'
-    assert found.data == ["one", None]
-    assert found.call.path_with_ids is not None
-    beside = [{"number": 1, "body": "one"}, {"number": 2}, {"number": 3, "body": None}]
-    assert shaper.expand(ref, found.call.path_with_ids, surface="mcp").data == {"items": beside}
-    assert shaper.expand(ref, "items[].issue,items[].body", surface="mcp").data == {"items": beside}
-    shaper.close()
-
-
 def test_the_pages_under_a_path_say_where_they_are() -> None:
     found = pages(LONG, "items", max_tokens=300)
     assert found[0].path.startswith("items[0:")

@@ -115,8 +115,6 @@ def print_page(page: Shaped, text: str, ref: str, dialect: Dialect) -> None:
     typer.echo(text, nl=not text.endswith("\n"))
     if page.cursor and dialect == "none":
         typer.echo(f"there is more: shaping expand {ref} --cursor {quote(page.cursor)}", err=True)
-    if page.call.path_with_ids and dialect == "none":
-        typer.echo(f"to see whose: shaping expand {ref} {quote(page.call.path_with_ids)}", err=True)
 
 
 def _shown(text: str, shaped: Shaped) -> Answer:

@@ -65,8 +65,7 @@ def expanded_page(
         private, plan = None, whole_plan(first).replace(max_string=first.max_string)
 
     def page(found: Expanded) -> Shaped:
-        call = CallContext(page=found.path, cursor=found.cursor, path_with_ids=found.path_with_ids)
-        return shape(plan, found.value, call)
+        return shape(plan, found.value, CallContext(page=found.path, cursor=found.cursor))
 
     found = expand(
         replace(kept, value=value),

@@ -292,9 +292,7 @@ def _sections(response: Presented) -> str:
 
 def _page_notice(response: Presented) -> str:
     call = response.call
-    parts = [f"{call.page}; cursor={call.cursor}"] if call.cursor else []
-    parts += [f"to see whose: path={call.path_with_ids}"] if call.path_with_ids else []
-    return f"\n({'; '.join(parts)})" if parts else ""
+    return f"\n({call.page}; cursor={call.cursor})" if call.cursor else ""
 
 
 def _line(omissions: Iterable[Omission], plan: Plan, most: int = _WHOLE.members) -> str:

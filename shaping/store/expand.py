@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import accumulate, islice, takewhile
+from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from shaping import errors
 from shaping.paths import FieldPlan, Path, PathError, compile_fields, parse, select
-from shaping.paths.grammar import Each, Index, Name, Slice, Step
-from shaping.paths.selection import Miss, matches, miss
+from shaping.paths.grammar import Index, Slice
+from shaping.paths.selection import Miss, miss
 from shaping.response import Json, counted
 from shaping.store.backends import Store, Stored, StoreError
 from shaping.store.keeper import SHAPED, CursorError, Keeper, make_cursor, read_cursor
@@ -57,7 +57,6 @@ class Expanded:
     value: Json
     path: str
     cursor: str | None
-    path_with_ids: str | None = None  # a path that also shows which record each value is of, where nothing here does
 
 
 def recall(keeper: Keeper, ref: object, *, owner: str | None = None) -> Recalled:
@@ -124,11 +123,10 @@ def expand(
     whole = kept.value if private is None else private.apply(kept.value)
     chosen = lines_as_characters(whole, _below_items(whole, chosen))
     value, where = _chosen(whole, chosen)
-    with_ids = path_with_ids(whole, chosen) if where == chosen else None
 
     def shown(found: Page) -> Expanded:
         after = None if found.next is None else cursor_at(secret, ref, chosen, found.next, shaped=shaped)
-        return Expanded(found.value, _under(where, found.path), after, path_with_ids=with_ids)
+        return Expanded(found.value, _under(where, found.path), after)
 
     found = page(value, start, lambda one: counter.exact(render(shown(one))), max_tokens)
     if found is None:
@@ -256,45 +254,6 @@ def choose_members(value: Any, paths: list[str]) -> tuple[Any, str]:
     where = str(Path(tuple(alike[:chosen])))
     members = [str(Path(steps[chosen:])) for steps in trails]
     return compile_fields(members).apply(select(value, where)), where
-
-
-def path_with_ids(value: Any, path: str) -> str | None:
-    """Write the path that shows beside each value what tells its record from the others; None where the order does."""
-    steps = parse(path).steps if path else ()
-    records, above, below = _records(value, steps)
-    if len(records) < 2 or not below or all(_has_one(record, below) for record in records):
-        return None
-    name = _telling(records)
-    return None if name is None else f"{Path((*above, Name(name)))},{path}"
-
-
-def _records(value: Any, steps: tuple[Step, ...]) -> tuple[list[Any], tuple[Step, ...], tuple[Step, ...]]:
-    """Find the list whose elements a path goes through, the steps to those, and the steps below."""
-    for at, step in enumerate(steps):
-        if isinstance(value, list) and not isinstance(step, Index):
-            through = at + isinstance(step, Each | Slice)
-            part = value[step.start : step.stop] if isinstance(step, Slice) else value
-            return part, steps[:through], steps[through:]
-        if not isinstance(step, Name | Index):
-            break
-        value = value[step.key if isinstance(step, Name) else step.at]
-    return [], (), ()
-
-
-def _has_one(record: Any, steps: tuple[Step, ...]) -> bool:
-    return len(list(islice(matches(record, steps), 2))) == 1
-
-
-def _telling(records: list[Any]) -> str | None:
-    """Find the shortest member that is another one in every record."""
-    if not all(isinstance(record, dict) for record in records):
-        return None
-    sizes = {}
-    for name in records[0]:
-        values = [record.get(name) for record in records]
-        if all(type(value) in {int, str} for value in values) and len(set(values)) == len(values):
-            sizes[name] = len(orjson.dumps(values))
-    return min(sizes, key=sizes.__getitem__, default=None)
 
 
 _SAMPLES: Final = 16  # values of a place by which all of them are priced

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +25,6 @@ _MOST_OF_IT: Final = 0.6  # the share of a value that one list in it has to be, 
 _WORD: Final = re.compile(r"[^\w.-]+")
 _OURS: Final = re.compile(r"-\d{8}-\d{6}-[0-9a-f]{8}\.(?:jsonl?|txt)$")  # the name of a file of ours
 _TIME: Final = f"{'[0-9]' * 8}-{'[0-9]' * 6}"
-_PLAIN_KEY: Final = re.compile(r"[A-Za-z_]\w*")
 _COLUMNS: Final = 8  # that are named
 _LOOKED_AT: Final = 1_000  # records from which columns and an example are taken
 _FEW: Final = 12  # different values of a column that is good for an example
@@ -96,7 +94,7 @@ def _content(value: Any) -> tuple[bytes, str, tuple[str, str]]:
         about = f"JSON lines{f' of {path}' if path else ''} ({', '.join(columns[:_COLUMNS])}{more})"
         return lines, ".jsonl", (about, _search(records[:_LOOKED_AT], columns))
     indented = orjson.dumps(value, option=orjson.OPT_INDENT_2)
-    return indented, ".json", ("JSON", "jq keys FILE" if shutil.which("jq") else "grep -n WORD FILE")
+    return indented, ".json", ("JSON", "grep -n WORD FILE")
 
 
 def _word_in(text: str) -> str:
@@ -124,11 +122,8 @@ def _search(records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str
         words = Counter(value for value in values if isinstance(value, str) and 0 < len(value) <= _LONGEST)
         if words and len(words) <= _FEW and sum(words.values()) * 2 > len(records) > len(words):
             key, word = orjson.dumps(column).decode(), orjson.dumps(words.most_common(1)[0][0]).decode()
-            if shutil.which("jq"):
-                member = f".{column}" if _PLAIN_KEY.fullmatch(column) else f".[{key}]"
-                return f"jq -c {quote(f'select({member}=={word})')} FILE"
             return f"grep -F {quote(f'{key}:{word}')} FILE"
-    return "jq -c . FILE" if shutil.which("jq") else "grep -F WORD FILE"
+    return "grep -F WORD FILE"
 
 
 def _prepare(folder: Path) -> None:

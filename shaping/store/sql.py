@@ -67,9 +67,14 @@ _CTE: Final = re.compile(r"(?:\bwith|\brecursive|,)\s+([A-Za-z_]\w*)\s*(?:\([^)]
 _FLAGS: Final = {"'true'": "1", "'false'": "0"}
 _IS: Final = {"=": "IS", "==": "IS", "!=": "IS NOT", "<>": "IS NOT"}
 _COMPARES: Final = frozenset({"=", "==", "!=", "<>", "<", ">", "<=", ">=", "like", "glob", "regexp"})
-_SUMS, _EXTREMES = frozenset({"sum", "total", "avg"}), frozenset({"min", "max"})
-_REWRITES: Final = frozenset({"replace", "substr", "substring", "trim", "ltrim", "rtrim"})  # text made into numbers
-_TESTS: Final = _COMPARES | {"in", "is", "not", "between"}
+_SUMS: Final = frozenset({"sum", "total", "avg"})
+_SUMMED: Final = "sum, total and avg take only the digits that such a text begins with, or 0"
+# A column inside one of these functions, unless it is compared with something there.
+_AGGREGATE: Final = re.compile(
+    r"""\b(sum|total|avg|min|max)\s*\(\s*(?:distinct\s+)?(?:[`"]?\w++[`"]?\.)?[`"]?(\w++)"""
+    r"""(?![`"]?\s*(?:[(=<>!]|(?:in|is|not|like|between)\b))""",
+    re.IGNORECASE,
+)
 _EXAMPLE: Final = 30  # characters
 _EXPLAIN: Final = re.compile(r"\s*(?:--[^\n]*\s*|/\*.*?\*/\s*)*explain\b", re.IGNORECASE | re.DOTALL)
 _SPACE: Final = re.compile(r"\s+")
@@ -144,23 +149,20 @@ class Database:
 
     def _notes(self, sql: str) -> Iterator[str]:
         """Name the columns that a query adds up or compares as numbers and that hold text."""
-        used = _aggregated(sql)
-        named = {_last_name(token.group()).lower() for token in _TOKEN.finditer(sql)} if used else set()
-        for table in self.tables:
-            for column in table.columns if used and table.name.lower() in named else ():
-                functions = used.get(column.name.lower(), frozenset())
-                found = text_among_numbers(table, column, summed=bool(functions & _SUMS)) if functions else None
-                if found is None:
+        aggregated = {(function.lower() in _SUMS, name.lower()) for function, name in _AGGREGATE.findall(sql)}
+        asked = [table for table in self.tables if aggregated and table.name.lower() in sql.lower()]
+        for summed, name in sorted(aggregated):
+            for table, column in ((one, column) for one in asked for column in one.columns):
+                found = text_among_numbers(table, column) if column.name.lower() == name else None
+                if found is None or (summed and not found.texts):
                     continue
-                said = []
-                if functions & _SUMS and found.texts:
-                    said.append("sum, total and avg take only the digits that such a text begins with, or 0")
-                if functions & _EXTREMES and found.mostly:
-                    said.append("min and max compare it as text")
-                holds = f"text in {found.texts:,} of {counted(found.rows, 'row')}" if found.texts else "numbers as text"
-                if said:
-                    example = cut_end(found.example, _EXAMPLE)
-                    yield f"{column.name} holds {holds}, as {example!r}: {'; '.join(said)}; use replace and CAST"
+                texts = f"text in {found.texts:,} of {counted(len(table.rows), 'row')}"
+                example = cut_end(found.example, _EXAMPLE)
+                why = _SUMMED if summed else "min and max compare it as text"
+                yield (
+                    f"{column.name} holds {texts if found.texts else 'numbers as text'}, as {example!r}: {why};"
+                    " use replace and CAST"
+                )
 
     def _limit_values(self) -> None:
         """Bound what a query can make in memory by what there is already."""
@@ -266,28 +268,6 @@ class Database:
 
 def _last_name(text: str) -> str:
     return text.rpartition(".")[2].strip('"`')
-
-
-def _aggregated(sql: str) -> dict[str, frozenset[str]]:
-    """Find the columns that stand inside sum, avg, min or max, with these functions.
-
-    In a query with several SELECTs any name in it may be such a column under another name.
-    """
-    words = [token.group().lower() for token in _TOKEN.finditer(sql) if token.lastgroup != "text"]
-    nested = words.count("select") > 1
-    everything = _REWRITES.isdisjoint(words) and (_SUMS | _EXTREMES).intersection(words)
-    used: dict[str, frozenset[str]] = {}
-    open_calls: list[str] = []
-    for before, word, after in zip(["", *words], words, [*words[1:], ""], strict=False):
-        if word == "(":
-            open_calls.append(before)
-        elif word == ")":
-            del open_calls[-1:]
-        elif nested or (after not in _TESTS and before not in _TESTS and _REWRITES.isdisjoint(open_calls)):
-            functions = everything if nested else (_SUMS | _EXTREMES).intersection(open_calls)
-            name = _last_name(word)
-            used[name] = used.get(name, frozenset()) | frozenset(functions or ())
-    return {name: functions for name, functions in used.items() if functions}
 
 
 def _refused() -> ToolError:

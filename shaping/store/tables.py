@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pydantic_core import to_json
 
@@ -30,7 +30,7 @@ _KINDS: Final = {str: "text", int: "int", float: "num", bool: "bool"}
 _SHORT: Final = frozenset({int, float, bool, type(None)})
 # Members by which a child table names its parent, where their values are unique.
 _KEYS: Final = ("id", "number", "key", "uuid", "iid", "name", "path", "sha", "slug", "login", "filename", "title")
-_COMPARED: Final = 1_000  # rows of a column that show whether it holds numbers
+_LOOKED_AT: Final = 1_000  # rows of a column that show whether it holds numbers
 # What a cut answer names of the tables inside its records.
 _LONGEST, _CHILD_COLUMNS = 110, 4
 
@@ -131,35 +131,25 @@ def load(connection: sqlite3.Connection, tables: Iterable[SqlTable]) -> None:
         connection.executemany(f"INSERT INTO {quote(table.name)} VALUES ({marks})", rows)  # noqa: S608 (names are quoted, values are bound)
 
 
-@dataclass(frozen=True, slots=True)
-class TextAmongNumbers:
+class TextAmongNumbers(NamedTuple):
     """A column of numbers that SQLite takes for text in some of its rows."""
 
     texts: int  # rows whose text is no plain number
     example: str
-    rows: int
-    mostly: bool  # whether at least half of its values are numbers, in whatever form
 
 
-def text_among_numbers(table: SqlTable, column: Column, *, summed: bool) -> TextAmongNumbers | None:
-    """Find text in a column of numbers, of which a sum takes the digits at its start; None where there is none.
-
-    A column of plain numbers that stand as text is found too where they differ in length, as text compares them.
-    Of a column that is only compared, the first rows are enough to see whether it holds numbers.
-    """
+def text_among_numbers(table: SqlTable, column: Column) -> TextAmongNumbers | None:
+    """Find text in a column of numbers, or numbers of different length that all stand as text; else None."""
     if str not in column.types or column.numeric:
         return None
-    rows = table.rows if summed else table.rows[:_COMPARED]
-    values = [value for row in rows if (value := _value(row, column.trail)) is not None]
-    others = [value for value in values if type(value) is str and not _PLAIN.fullmatch(value)]
-    written = [value for value in others if _WRITTEN.fullmatch(value)]
-    if len(others) == len(values) and not written:
+    values = [value for row in table.rows if (value := _value(row, column.trail)) is not None]
+    first = values[:_LOOKED_AT]
+    if 2 * sum(type(value) is not str or bool(_WRITTEN.fullmatch(value)) for value in first) < len(first):
         return None
-    if not others and len({len(str(value).partition(".")[0]) for value in values}) == 1:
+    texts = [value for value in values if type(value) is str and not _PLAIN.fullmatch(value)]
+    if not texts and len({len(str(value).partition(".")[0]) for value in values}) == 1:
         return None
-    example = next(iter(written or others or values))
-    mostly = 2 * (len(values) - len(others) + len(written)) >= len(values)
-    return TextAmongNumbers(len(others), str(example), len(rows), mostly)
+    return TextAmongNumbers(len(texts), str((texts or values)[0]))
 
 
 def quote(name: str) -> str:
