@@ -107,18 +107,15 @@ def manifest_of(
     version: str | None = None,
     renamed: Mapping[str, str] | None = None,
     exit_codes: Mapping[int, str],
-    outputs: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Describe a Click or Typer application for a program: its commands, their flags, exit codes and output schemas.
 
-    `exit_codes` names each number; `renamed` maps old command names to new ones; `outputs` gives the JSON Schema of a
-    command's data by the command's name, where its return annotation does not say.
+    `exit_codes` names each number; `renamed` maps old command names to new ones.
     """
-    schemas = outputs or {}
     found: dict[str, Any] = {
         "name": name,
         "version": version,
-        "commands": [_command(path, leaf, schemas.get(" ".join(path))) for path, leaf in leaf_commands(command)],
+        "commands": [_command(path, leaf) for path, leaf in leaf_commands(command)],
         "exit_codes": {str(number): meaning for number, meaning in exit_codes.items()},
         "renamed": [{"command": old, "replacement": new} for old, new in (renamed or {}).items()],
     }
@@ -134,14 +131,14 @@ def leaf_commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tu
         yield from leaf_commands(inner, (*path, word))
 
 
-def _command(path: tuple[str, ...], leaf: Any, schema: Any) -> dict[str, Any]:
+def _command(path: tuple[str, ...], leaf: Any) -> dict[str, Any]:
     params = [param for param in leaf.params if not getattr(param, "hidden", False)]
     return {
         "name": " ".join(path),
         "help": _sentence(leaf.help),
         "arguments": [_param(param) for param in params if param.param_type_name == "argument"],
         "flags": [_param(param) for param in params if param.param_type_name == "option"],
-        "output": _returned(leaf.callback) if schema is None else schema,
+        "output": _returned(leaf.callback),
     }
 
 
