@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from shaping.proxy.upstream import ServerFactory
 
+
 def tools(
     command: Annotated[list[str] | None, COMMAND] = None,
     *,
