@@ -10,6 +10,7 @@ sampler's settings were chosen with an eye on them. Only `--unseen` has kinds th
 
 from __future__ import annotations
 
+import argparse
 import gc
 import json
 import resource
@@ -228,11 +229,14 @@ def report() -> str:
 
 
 def main() -> None:
-    if "--fit" in sys.argv:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fit", action="store_true", help="print the weights")
+    parser.add_argument("--unseen", nargs="+", metavar="FOLDER", help="check files of kinds that no choice was made by")
+    options = parser.parse_args()
+    if options.fit:
         fit()
-    elif "--unseen" in sys.argv:
-        folders = sys.argv[sys.argv.index("--unseen") + 1 :]
-        rows = [(name, *accuracy(name, partial(unseen, folders))) for name in NAMES]
+    elif options.unseen:
+        rows = [(name, *accuracy(name, partial(unseen, options.unseen))) for name in NAMES]
         recipe = {"texts": "files of this machine, of kinds (by suffix) that no weight and no setting was chosen by"}
         write_section("Counting, unseen kinds", markdown_table(ACCURACY, rows), recipe=recipe)
     else:

@@ -9,6 +9,7 @@ expected in SCRATCH/js/node_modules) and writes tests/cases/commands/<program>-<
 # ruff: noqa: E501 (the projects stand here as they would in files)
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -141,4 +142,6 @@ def _plain(raw: bytes, scratch: Path) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).absolute())
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scratch", type=Path, help="a folder in which the projects are made")
+    main(parser.parse_args().scratch.absolute())

@@ -8,6 +8,7 @@ same client with the same arguments, on the same fresh data. FOLDER/answers hold
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import shutil
@@ -281,4 +282,8 @@ def main(place: Path = PLACE, *names: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if sys.argv[1:] else PLACE, *sys.argv[2:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=PLACE, help="where the packages are installed")
+    parser.add_argument("package", nargs="*", help="a package to ask; without one, all are, and RESULTS.md is written")
+    options = parser.parse_args()
+    main(options.folder, *options.package)
