@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -39,32 +39,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Step: TypeAlias = Callable[[], Any]
-Steps: TypeAlias = Generator[Step, Any, T]
 
 
-async def run_steps(steps: Steps[T], *, awaits: bool = True) -> T:
-    """Run each step that the generator yields; the exception of a step is raised inside the generator."""
+def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in which nothing waits, so that it ends with the first send."""
     try:
-        step = next(steps)
-        while True:
-            try:
-                outcome = step()
-                outcome = await outcome if awaits and inspect.isawaitable(outcome) else outcome
-            except Exception as fault:  # noqa: BLE001  it is raised again inside the generator
-                step = steps.throw(fault)
-            else:
-                step = steps.send(outcome)
+        coroutine.send(None)
     except StopIteration as end:
         return cast("T", end.value)
-
-
-def run_steps_sync(steps: Steps[T]) -> T:
-    """Run steps of which none is awaited, so that the coroutine ends with the first send."""
-    try:
-        run_steps(steps, awaits=False).send(None)
-    except StopIteration as end:
-        return cast("T", end.value)
-    raise RuntimeError("steps without anything to await were suspended")
+    raise RuntimeError("a call that is not async was suspended")
 
 
 def is_async(call: Callable[..., Any]) -> bool:
@@ -132,8 +115,8 @@ class Caller:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call until there is a decision that needs no further call: a Decision, or an awaitable of one."""
-        steps = _Attempt(self, args, kwargs).steps()
-        return run_steps(steps) if is_async(self.call) else run_steps_sync(steps)
+        attempt = _Attempt(self, args, kwargs, awaits=is_async(self.call)).run()
+        return attempt if is_async(self.call) else run_sync(attempt)
 
 
 @dataclass(slots=True)
@@ -143,19 +126,24 @@ class _Attempt:
     caller: Caller
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
+    awaits: bool
     retries: dict[str, int] = field(default_factory=dict)
     pages: list[Any] = field(default_factory=list)
     cursors: set[str] = field(default_factory=set)
     commands: list[str] = field(default_factory=list)
 
-    def steps(self) -> Steps[Decision]:
+    async def run(self) -> Decision:
         ask = self._first()
         while True:
-            decision = yield from self._ask(ask)
-            next_call = yield from self._act(decision, ask)
+            decision = await self._ask(ask)
+            next_call = await self._act(decision, ask)
             if not callable(next_call):
                 return next_call
             ask = next_call
+
+    async def _do(self, step: Step) -> Any:
+        outcome = step()
+        return await outcome if self.awaits and inspect.isawaitable(outcome) else outcome
 
     def _first(self) -> Step:
         """Make the call, or in its place the command that it is known to have become."""
@@ -175,9 +163,9 @@ class _Attempt:
             return self.caller.command(*self.args, **self.kwargs)
         return self.args[0] if self.args and isinstance(self.args[0], str) else None
 
-    def _ask(self, ask: Step) -> Steps[Decision]:
+    async def _ask(self, ask: Step) -> Decision:
         try:
-            result = yield ask
+            result = await self._do(ask)
         except ToolError as error:
             result = error
         wire, exit_code = self.caller.read(result)
@@ -190,7 +178,7 @@ class _Attempt:
             exit_codes=self.caller.exit_codes,
         )
 
-    def _act(self, decision: Decision, ask: Step) -> Steps[Decision | Step]:
+    async def _act(self, decision: Decision, ask: Step) -> Decision | Step:
         """Carry out a decision; return the next call to make, or the final decision."""
         caller = self.caller
         match decision:
@@ -198,18 +186,18 @@ class _Attempt:
                 if after > caller.max_wait:
                     return GiveUp(error, warnings=decision.warnings)
                 self._count(error.code)
-                yield partial(caller.sleep or (asyncio.sleep if is_async(caller.call) else time.sleep), after)
+                await self._do(partial(caller.sleep or (asyncio.sleep if self.awaits else time.sleep), after))
                 return ask
             case RefreshCredentials(error=error) if caller.refresh is not None:
                 # New credentials are a change of state, which allows the other codes their retries again.
                 self.retries.clear()
                 self._count(error.code)
-                yield caller.refresh
+                await self._do(caller.refresh)
                 return ask
             case FollowRedirect() if caller.redirect is not None:
                 return self._follow(decision, caller.redirect)
             case UseCache() if caller.cache is not None:
-                data = yield partial(caller.cache, *self.args, **self.kwargs)
+                data = await self._do(partial(caller.cache, *self.args, **self.kwargs))
                 return UseData(data, warnings=decision.warnings)
             case NextPage():
                 return self._next_page(decision)
