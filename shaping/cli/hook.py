@@ -12,21 +12,18 @@ import typer
 
 from shaping.cli.output import Answer, need_posix, stopped, with_suggestion
 from shaping.clients.files import UnusableFileError
-from shaping.clients.hooks import CLIENTS, HOOK_EDIT, file_of, install, installed_files, socket_directory, uninstall
+from shaping.clients.hooks import CLIENTS, HOOK_EDIT, file_of, install, is_installed, socket_directory, uninstall
 from shaping.clients.hooks.resident import main as serve
 
 ACTION = typer.Argument(
     metavar="ACTION", help="install, uninstall, status, or serve: the resident process, which hooks start themselves."
 )
 CLIENT = typer.Argument(metavar="CLIENT", help=f"One of {', '.join(CLIENTS)}; status without one tells of all.")
-PROJECT = typer.Option("--project", help="For this working directory alone, in the client's personal settings for it.")
 
 
 def hook(
     action: Annotated[Literal["install", "uninstall", "status", "serve"], ACTION],
     client: Annotated[str | None, CLIENT] = None,
-    *,
-    project: Annotated[bool, PROJECT] = False,
 ) -> Answer | None:
     """Install a hook that shapes what a client's own shell, search and fetch tools return; never files."""
     _check(action, client)
@@ -37,7 +34,7 @@ def hook(
     try:
         if action == "status":
             return _status([client] if client else list(CLIENTS))
-        file = file_of(name, project=Path.cwd() if project else None)
+        file = file_of(name)
         changed = install(name, file) if action == "install" else uninstall(name, file)
     except UnusableFileError as problem:
         raise stopped(str(problem), 1, code="PERMISSION_DENIED") from None
@@ -77,9 +74,10 @@ def _uninstalled(file: Path, changed: bool) -> list[str]:
 
 
 def _status(clients: list[str]) -> Answer:
-    found = {name: [str(file) for file in installed_files(name, Path.cwd())] for name in clients}
+    files = {name: file_of(name) for name in clients}
+    found = {name: str(file) if is_installed(name, file) else None for name, file in files.items()}
     running = _running()
-    lines = [f"{name}: {', '.join(files) if files else 'not installed'}" for name, files in found.items()]
+    lines = [f"{name}: {file or 'not installed'}" for name, file in found.items()]
     if running is None:
         lines.append("no resident process runs; the first call starts it")
     else:

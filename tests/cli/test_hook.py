@@ -43,14 +43,13 @@ def test_a_hook_is_installed_told_of_and_taken_out(shaping: Any, tmp_path: Path)
     assert "no hook of ours" in shaping("uninstall", "claude-code").stderr
 
 
-def test_a_project_has_its_own(shaping: Any, tmp_path: Path) -> None:
-    told = json.loads(shaping("install", "claude-code", "--project", "--json").stdout)["data"]
+def test_a_program_is_told_which_file_holds_the_hook(shaping: Any, tmp_path: Path) -> None:
+    told = json.loads(shaping("install", "claude-code", "--json").stdout)["data"]
 
-    file = tmp_path / "project" / ".claude" / "settings.local.json"
-    assert told == {"client": "claude-code", "file": str(file), "changed": True}
+    file = str(tmp_path / ".claude" / "settings.json")
+    assert told == {"client": "claude-code", "file": file, "changed": True}
     status = json.loads(shaping("status", "--json").stdout)["data"]
-    assert status["installed"]["claude-code"] == [str(file)]
-    assert status["running"] is None
+    assert (status["installed"]["claude-code"], status["installed"]["kilo"], status["running"]) == (file, None, None)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,6 @@ def test_a_project_has_its_own(shaping: Any, tmp_path: Path) -> None:
         (["install", "claude-cod"], "did you mean 'claude-code'?"),
         (["install"], "say for which client"),
         (["instal", "claude-code"], "'instal' is not one of 'install'"),
-        (["install", "kilo", "--project"], "hooks of kilo are the user's"),
     ],
 )
 def test_what_cannot_be_done_is_said(shaping: Any, words: list[str], said: str) -> None:

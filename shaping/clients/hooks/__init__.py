@@ -10,7 +10,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -32,7 +32,6 @@ class HookedClient:
     file: Callable[[Path, Mapping[str, str]], Path]
     text: Callable[[str, Mapping[str, str]], str] | None = None  # of a file that is the hook
     entries: Callable[[str], dict[str, list[Any]]] | None = None  # by event, in a settings file
-    project_file: str | None = None
 
 
 def socket_directory(environ: Mapping[str, str] = os.environ) -> Path:
@@ -193,32 +192,14 @@ def _config_home(home: Path, environ: Mapping[str, str]) -> Path:
 
 
 CLIENTS: Final[Mapping[str, HookedClient]] = {
-    "claude-code": HookedClient(_claude_file, entries=_claude_entries, project_file=".claude/settings.local.json"),
-    "cline": HookedClient(
-        lambda home, _: home / ".cline/plugins/shaping.js", _plugin_text, project_file=".cline/plugins/shaping.js"
-    ),
+    "claude-code": HookedClient(_claude_file, entries=_claude_entries),
+    "cline": HookedClient(lambda home, _: home / ".cline/plugins/shaping.js", _plugin_text),
     "copilot-cli": HookedClient(lambda home, _: home / ".copilot/hooks/shaping.json", _copilot_text),
     "kilo": HookedClient(lambda home, env: _config_home(home, env) / "kilo/plugin/shaping.js", _plugin_text),
-    "opencode": HookedClient(
-        lambda home, env: _config_home(home, env) / "opencode/plugin/shaping.js",
-        _plugin_text,
-        project_file=".opencode/plugin/shaping.js",
-    ),
+    "opencode": HookedClient(lambda home, env: _config_home(home, env) / "opencode/plugin/shaping.js", _plugin_text),
 }
 
 
-def file_of(client: str, environ: Mapping[str, str] = os.environ, *, project: Path | None = None) -> Path:
-    """Return the settings file of a client: the user's own, or the one of a project that is not shared."""
-    known = CLIENTS[client]
-    if project is not None:
-        if known.project_file is None:
-            raise UnusableFileError(f"hooks of {client} are the user's, not a project's")
-        return project / known.project_file
-    return known.file(Path(environ.get("HOME") or Path.home()), environ)
-
-
-def installed_files(client: str, project: Path, environ: Mapping[str, str] = os.environ) -> Iterable[Path]:
-    """List the files of a client in which our hook stands: the project's, then the user's."""
-    named = CLIENTS[client].project_file
-    places = [*([project / named] if named else []), file_of(client, environ)]
-    return [place for place in places if is_installed(client, place)]
+def file_of(client: str, environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the user's own file of a client in which a hook stands."""
+    return CLIENTS[client].file(Path(environ.get("HOME") or Path.home()), environ)
