@@ -51,8 +51,6 @@ class CallOptions:
             help="The etag of an earlier answer: an unchanged answer is reported as not_modified. '' asks for an etag.",
         ),
     ] = None
-    quiet: Annotated[bool, Option("--quiet", help="Print nothing but the answer.")] = False
-    verbose: Annotated[bool, Option("--verbose", help="Print all data, with warnings and what was left out.")] = False
     debug: Annotated[bool, Option("--debug", help="Print everything that is known about the call.")] = False
 
     @property
@@ -63,7 +61,7 @@ class CallOptions:
     @property
     def profile(self) -> str | None:
         """The profile that the options choose."""
-        return "debug" if self.debug else "standard" if self.verbose else None
+        return "debug" if self.debug else None
 
 
 NAMES = tuple(one.name for one in fields(CallOptions))
@@ -83,7 +81,7 @@ def click_options() -> list[Any]:
     kinds: dict[str, dict[str, Any]] = {
         "output": {"type": click.Choice([form.value for form in OutputFormat]), "default": OutputFormat.text.value},
         "limit": {"type": click.IntRange(min=1)},
-        **{name: {"is_flag": True} for name in ("quiet", "verbose", "debug")},
+        "debug": {"is_flag": True},
     }
     return [click.Option([f"--{one.name}"], help=one.help, **kinds.get(one.name, {})) for one in typer_options()]
 
@@ -276,10 +274,10 @@ class ShapedApp:
 def shape_click(command: Any, **options: Unpack[AppOptions]) -> Any:
     """Shape a Click application in place: what its commands return is their data, printed as text or as an envelope.
 
-    Every command gets `--output json`, `--fields`, `--limit`, `--cursor`, `--etag`, `--quiet`, `--verbose` and
-    `--debug`, and a group gets the command `manifest`. `name` is the program's in tool names (`app list`), `shaper`
-    the rules to go by, `version` goes into the manifest, `renamed` maps old names of commands to new ones, and
-    `exit_codes` is `contract` (3 for wrong arguments) or `posix` (2).
+    Every command gets `--output json`, `--fields`, `--limit`, `--cursor`, `--etag` and `--debug`, and a group gets the
+    command `manifest`. `name` is the program's in tool names (`app list`), `shaper` the rules to go by, `version` goes
+    into the manifest, `renamed` maps old names of commands to new ones, and `exit_codes` is `contract` (3 for wrong
+    arguments) or `posix` (2).
     """
     import click  # noqa: PLC0415 (Click is no dependency of ours: an application that calls this has it)
 
