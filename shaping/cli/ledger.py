@@ -55,7 +55,6 @@ OUTPUT = typer.Option("--output", "-o", metavar="FILE", help="The file to write;
 _UNITS: Final = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 _CLEAR: Final = "\x1b[2J\x1b[H"  # of a terminal
 _LINES: Final = 40
-_FAR_BACK: Final = 200  # calls among which the one of an expansion is looked for
 _SIDES: Final = 110  # columns of a terminal from which on two sides stand beside each other
 
 
@@ -234,20 +233,7 @@ def _last_calls(database: LedgerDatabase, tool: str | None, number: int) -> list
     )
     entries = [entry for entry in shown if tool is None or tool in {named(entry), entry.tool}]
     with user_store() as store:
-        return [_found(store, entries[: at + 1]) for at in range(max(len(entries) - number, 0), len(entries))]
-
-
-def _found(store: Store, entries: list[LedgerEntry]) -> ShownCall:
-    """Find what the store has of the last of these, and for an expansion the call that it belongs to."""
-    *earlier, entry = entries
-    texts = find_texts(store, entry.ref)
-    if texts is None or not texts.asked:
-        return ShownCall(entry, texts)
-    asked_of = texts.asked["ref"]
-    newest = islice((one for one in reversed(earlier) if one.kind == "call"), _FAR_BACK)
-    refs = ((one, find_texts(store, one.ref)) for one in newest)
-    call = next((one for one, found in refs if found and asked_of in {part.ref for part in found.sent}), None)
-    return ShownCall(entry, texts, call)
+        return [ShownCall(entry, find_texts(store, entry.ref)) for entry in entries[-number:]]
 
 
 def _call_members(call: ShownCall) -> dict[str, Any]:
@@ -266,7 +252,6 @@ def _call_members(call: ShownCall) -> dict[str, Any]:
         "tokens_after": entry.after,
         "refs": _refs(texts),
         "asked": texts.asked if texts and texts.asked else None,
-        "of_call": call.of and _when(call.of),
         "read": texts and texts.read,
         "sent": sent if texts else None,
     }
@@ -292,9 +277,6 @@ def _shown(call: ShownCall, limit: int) -> Iterator[str]:
         return
     if texts.asked:
         yield f"asked: {', '.join(f'{name} {value}' for name, value in texts.asked.items())}"
-    if call.of is not None:
-        of = f"{datetime.fromtimestamp(call.of.time).astimezone():%d %b %H:%M:%S}"
-        yield f"of the call at {of}: {call.of.before:,} tokens without shaping, {call.of.after:,} read"
     for ref in _refs(texts):
         yield f"all of it: shaping expand {ref}"
     if texts.reasons:

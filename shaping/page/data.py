@@ -66,7 +66,6 @@ class ShownCall:
 
     entry: LedgerEntry
     texts: CallTexts | None
-    of: LedgerEntry | None = None  # the call that an expansion belongs to, where it was looked for
 
 
 @dataclass(frozen=True, slots=True)

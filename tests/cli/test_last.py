@@ -195,7 +195,6 @@ def test_a_ref_leads_from_a_call_to_what_the_config_left_out_and_an_expansion_sa
     first, asked = json.loads(shaping(environ, "last", "2", "--json"))["data"]["calls"]
     assert (first["asked"], asked["refs"], asked["kind"]) == (None, [], "query")
     assert asked["asked"] == {"ref": ref, "sql": "SELECT room FROM items WHERE id = 7"}
-    assert asked["of_call"] == first["time"]
     shown = shaping(environ, "last", "2")
     assert f"all of it: shaping expand {ref}\n" in shown
-    assert f"asked: ref {ref}, sql {asked['asked']['sql']}\nof the call at " in shown
+    assert f"asked: ref {ref}, sql {asked['asked']['sql']}\n" in shown
