@@ -232,11 +232,16 @@ class MessageProtection:
         clean = protect(clean, plan)
         return said if clean == said else clean
 
-    def params(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        """Clean the parameters of a message, which stays one: what the protocol asks for stays beside a label."""
-        if not self._is_on:
-            return params
+    def params(self, method: str, params: Any, keys: SplitKeyRedactor | None = None) -> Any:
+        """Clean the parameters of a message, which stays one: what the protocol asks for stays beside a label.
+
+        `keys` knows of the private key that an earlier notification began.
+        """
+        if not self._is_on or not isinstance(params, dict):
+            return self.protect(params)
         plan = self._plan()
+        if keys is not None and method.startswith("notifications/"):
+            params = self.without_key_rest(params, keys)
         own = {
             name: value
             for name, value in params.items()

@@ -28,7 +28,7 @@ _SECRETIVE = re.compile(
 _DIGITS = bytes(ord("0") if chr(byte).isascii() and chr(byte).isdigit() else ord(" ") for byte in range(256))
 _LONG_NUMBER = b"0" * 19
 _SOME_OF_IT = b"0" * (19 // 4)
-_METHOD = re.compile(r"[\w$./:-]{1,200}")
+_PLAIN = re.compile(r"[\w$./:=+@#-]{1,200}")  # a method, or the id of a server's request, in which no data stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,8 @@ def _is_json_rpc(data: Mapping[str, Any]) -> bool:
     if data.get("jsonrpc") != "2.0":
         return False
     if "method" in data:
-        return isinstance(data["method"], str) and _METHOD.fullmatch(data["method"]) is not None
+        said = (data["method"], *([data["id"]] if isinstance(data.get("id"), str) else []))
+        return all(isinstance(one, str) and _PLAIN.fullmatch(one) for one in said)
     return "error" in data or ("result" in data and "id" in data)
 
 

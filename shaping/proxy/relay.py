@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import re
 from collections import deque
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +28,7 @@ from shaping.proxy.messages import (
 from shaping.proxy.upstream import HANDSHAKE, BackgroundTasks, Upstream
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection
+    from collections.abc import Awaitable, Callable
 
     from shaping.errors import ErrorDetail
     from shaping.mcp.sessions import Session, ToolListNotifier, ToolRequest
@@ -48,8 +46,7 @@ _LARGE = 64 * 1024
 _FINISH_SECONDS = 2.0
 _MOST_REMEMBERED = 100  # cancelled requests, and tasks
 _MEMBERS = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})  # the protocol's, which stay
-_PLAIN_ID = re.compile(r"[\w.:'-]{1,64}")
-_PLAIN_METHOD = re.compile(r"[A-Za-z_]{1,40}(?:/[A-Za-z_]{1,40}){0,3}")
+_ADDRESS = frozenset({"jsonrpc", "id", "method"})  # what of these no model reads
 # What the protocol has a server say of itself in words, in which no data stands.
 _HANDSHAKE_MEMBERS = frozenset(
     {"protocolVersion", "instructions", "supportedVersions", "resultType", "ttlMs", "cacheScope"}
@@ -87,8 +84,6 @@ class Relay:
         self._requests: dict[Any, PendingRequest] = {}
         self._cancelled: deque[Any] = deque(maxlen=_MOST_REMEMBERED)
         self._calls_by_task_id: dict[str, PendingRequest] = {}  # those that the server answers later
-        self._server_ids: dict[str, str] = {}  # of the server's requests whose ids may hold data, by the id shown
-        self._numbers = count(1)
         self._running = BackgroundTasks()
         self._notifier: ToolListNotifier | None = None
         upstream.attach(self)
@@ -110,8 +105,6 @@ class Relay:
                 await self._call(message)
                 return
             self._requests[message.id] = self._pending(message)
-        elif message.is_answer and message.id in self._server_ids:
-            message = write({**message.data, "id": self._server_ids.pop(message.id)})
         elif (cancelled := message.cancelled_id) is not None:
             self._requests.pop(cancelled, None)
             self._cancelled.append(cancelled)
@@ -122,47 +115,32 @@ class Relay:
         asked = self._requests.pop(message.id, None) if message.is_answer else None
         if message.is_answer and asked is None and message.id in self._cancelled:
             return  # it was on its way already
-        message = self._with_shown_id(message)
         if message.is_answer and asked is None and ("result" in message.data or message.id is not None):
             # A client that takes it for the answer to something would be given what nobody has looked at.
             logger.warning("the server answered what was not asked, or twice: the answer is not passed on")
-        elif asked is not None and (
-            # A model may read any error but those of the handshake, which have nothing of a tool's in them.
-            asked.method in _SHAPED or ("error" in message.data and asked.method not in HANDSHAKE)
-        ):
-            await self._send_shaped(message, asked)
-        elif _needs_a_look(message, asked):
-            await self._send_protected(message, asked)
-        else:
+        elif not _needs_a_look(message, asked):
             await self._send(message)
+        elif asked is None or asked.method in HANDSHAKE or (self._opened and len(message.line) <= _LARGE):
+            await self._send_clean(message, asked)
+        else:
+            self._running.start(self._send_clean(message, asked))  # other messages pass meanwhile
 
-    async def _send_protected(self, message: Message, asked: PendingRequest | None) -> None:
-        """Pass on what is not shaped, without secrets and private fields."""
+    async def _send_clean(self, message: Message, asked: PendingRequest | None) -> None:
+        """Pass a message of the server on, shaped or without secrets and private fields."""
+        took = 0.0 if asked is None or not asked.at else monotonic() - asked.at
         try:
             mcp_shaper, session = await self._open()
         except UnusableConfigError as problem:
             await self._refuse(message, asked, problem)
             return
-        clean = partial(_protected, message, mcp_shaper, "" if asked is None else asked.method, session)
-        cleaned = await asyncio.to_thread(clean) if len(message.line) > _LARGE else clean()
-        if cleaned.method == message.method:
-            await self._send(cleaned)
-        else:
-            logger.warning("a message of the server's is not passed on: its method holds a secret")
+        if asked is not None and asked.method == "tools/list":
+            self._announce(mcp_shaper, session)
+        clean = partial(self._clean, message, asked, mcp_shaper, session, took)
+        await self._send(await asyncio.to_thread(clean) if len(message.line) > _LARGE else clean())
 
     def warn(self, ours: str, quoted: str) -> None:
         """Log a sentence of ours and what it quotes of the server, without what is private."""
         self._loader.server_log.warn(ours, quoted)
-
-    def _with_shown_id(self, message: Message) -> Message:
-        """Return a request of the server's, or its cancellation, with an id of ours for one that may hold data."""
-        if message.is_request and isinstance(message.id, str) and not _is_plain_id(message.id):
-            shown = f"server-{next(self._numbers)}"
-            _remember(self._server_ids, shown, message.id)
-            return write({**message.data, "id": shown})
-        cancelled = message.cancelled_id
-        shown = next((shown for shown, own in self._server_ids.items() if own == cancelled), "")
-        return write({**message.data, "params": {**message.params, "requestId": shown}}) if shown else message
 
     async def _refuse(self, message: Message, asked: PendingRequest | None, problem: UnusableConfigError) -> None:
         """Hold back what the server said, because nobody knows what in it is private.
@@ -170,7 +148,7 @@ class Relay:
         A handshake and a list of tools have nothing private: without them a client would not show its user the reason.
         """
         if asked is not None and asked.method in {*HANDSHAKE, "tools/list"}:
-            await self._send(_changed_members(message, without_secrets))
+            await self._send(_changed(message, without_secrets))
         elif asked is not None:
             await self._send(error(message.id, INTERNAL_ERROR, str(problem)))
         else:
@@ -190,8 +168,7 @@ class Relay:
     async def _send_failure(self, failure: Message) -> None:
         # The last lines of the server's log stand in it, without secrets; only a usable config says what is private.
         with contextlib.suppress(UnusableConfigError):
-            mcp_shaper, _ = await self._open()
-            failure = _protected(failure, mcp_shaper, "")
+            failure = self._clean(failure, None, *await self._open())
         await self._send(failure)
 
     @property
@@ -249,58 +226,57 @@ class Relay:
     async def _answer(self, message: Message, own: Callable[[], dict[str, Any]]) -> None:
         await self._send(_our_answer(message, await asyncio.to_thread(own)))
 
-    async def _send_shaped(self, message: Message, asked: PendingRequest) -> None:
-        if self._opened is None or len(message.line) > _LARGE:
-            self._running.start(self._send_shaped_later(message, asked))
-        else:
-            await self._send(self._shaped(message, asked, *self._opened, monotonic() - asked.at))
-
-    async def _send_shaped_later(self, message: Message, asked: PendingRequest) -> None:
-        took = monotonic() - asked.at
-        try:
-            mcp_shaper, session = await self._open()
-        except UnusableConfigError as problem:
-            await self._refuse(message, asked, problem)
-            return
-        if asked.method == "tools/list":
-            self._announce(mcp_shaper, session)
-        await self._send(await asyncio.to_thread(self._shaped, message, asked, mcp_shaper, session, took))
-
-    def _shaped(
-        self, message: Message, asked: PendingRequest, mcp_shaper: MCPShaper, session: Session, took: float
+    def _clean(
+        self,
+        message: Message,
+        asked: PendingRequest | None,
+        mcp_shaper: MCPShaper,
+        session: Session,
+        took: float = 0.0,
     ) -> Message:
-        """Return the message as the client gets it: itself where nothing in it changes."""
+        """Return a message of the server as the client gets it: its own bytes where nothing in it changes."""
+        protection = mcp_shaper.protection
         try:
-            shaped = _changed_members(message, mcp_shaper.protection.protect, {"result", "error"})
-            shaped = self._shaped_by_method(shaped, asked, mcp_shaper, session, took)
-            return _without_unread_bytes(message, mcp_shaper) if shaped is message else shaped
+            clean = dict(message.data)
+            if own := {name: value for name, value in clean.items() if name not in _MEMBERS}:
+                clean = {name: value for name, value in clean.items() if name in _MEMBERS} | protection.protect(own)
+            if "params" in clean:
+                clean["params"] = protection.params(message.method or "", clean["params"], session.keys)
+            if "error" in clean:
+                name = "" if asked is None else asked.name
+                tool = mcp_shaper.full_name(name, self.upstream.server_of(name)) if name else ""
+                clean["error"] = protection.error(clean["error"], tool)
+            if "result" in clean:
+                clean["result"] = self._clean_result(clean["result"], asked, mcp_shaper, session, took)
+            if clean != message.data:
+                return write(clean)
+            # Of a member that an object has twice, a parser reads only one; the other was never looked at for secrets.
+            return write(message.data) if protection.may_hold_back(message.line) else message
         except Exception as fault:  # noqa: BLE001 (whatever it is, nothing goes out that was not looked at)
-            _log_fault("shaping an answer to", asked.method, fault)
-            # A list of tools is all that a client can do; any other answer goes no further.
-            listed = asked.method == "tools/list"
-            return _protected(message, mcp_shaper, asked.method) if listed else _withheld(message)
+            _log_fault(asked.method if asked else str(message.method), fault)
+            return error(message.id, INTERNAL_ERROR, "the answer is withheld: its secrets could not be taken out")
 
-    def _shaped_by_method(
-        self, message: Message, asked: PendingRequest, mcp_shaper: MCPShaper, session: Session, took: float
-    ) -> Message:
-        if "error" in message.data:
-            tool = mcp_shaper.full_name(asked.name, self.upstream.server_of(asked.name))
-            clean = mcp_shaper.protection.error(message.data["error"], tool)
-            return _changed(message, "error", clean)
-        result = message.data.get("result")
-        if not isinstance(result, dict):
-            return _changed_members(message, mcp_shaper.protection.protect)
-        if asked.method == "tools/list":
-            return _changed(message, "result", mcp_shaper.list_result(session, result, self.upstream.server_of))
-        if asked.called is None:
-            naming = mcp_shaper.full_name if asked.method == "prompts/get" else mcp_shaper.resource_name
-            name = naming(asked.name, self.upstream.server_of(asked.name))
-            return _changed(message, "result", mcp_shaper.protection.resource_or_prompt(name, result, asked.name))
-        self._remember_task(result, asked)
-        about = {"duration_ms": round(took * 1000, 3)} if asked.at else {}
+    def _clean_result(
+        self, result: Any, asked: PendingRequest | None, mcp_shaper: MCPShaper, session: Session, took: float
+    ) -> Any:
+        """Shape the result of a tool, and take secrets and private fields out of that of any other method."""
+        method = "" if asked is None else asked.method
+        if asked is None or not isinstance(result, dict) or method not in _SHAPED:
+            return mcp_shaper.protection.protect(result, method)
+        if method == "tools/list":
+            try:
+                return mcp_shaper.list_result(session, result, self.upstream.server_of)
+            except Exception as fault:  # noqa: BLE001 (the list is all that a client can do: it goes out unshaped)
+                _log_fault(method, fault)
+                return mcp_shaper.protection.protect(result, method)
         # A server that is asked for the first time by this very call is known by now.
-        called = asked.called._replace(server=self.upstream.server_of(asked.name))
-        return _changed(message, "result", mcp_shaper.shape_result(session, called, result, **about))
+        server = self.upstream.server_of(asked.name)
+        if asked.called is None:
+            name = (mcp_shaper.full_name if method == "prompts/get" else mcp_shaper.resource_name)(asked.name, server)
+            return mcp_shaper.protection.resource_or_prompt(name, result, asked.name)
+        self._remember_task(result, asked)
+        about = {"duration_ms": round(took * 1000, 3)} if took else {}
+        return mcp_shaper.shape_result(session, asked.called._replace(server=server), result, **about)
 
     def _remember_task(self, result: dict[str, Any], asked: PendingRequest) -> None:
         task = result.get("task")
@@ -330,49 +306,11 @@ def _our_answer(request: Message, result: dict[str, Any]) -> Message:
     return answer(request.id, {**result, "resultType": "complete"} if is_newer else result)
 
 
-def _changed(message: Message, member: str, value: Any) -> Message:
-    """Return a message with one member changed; itself, and so its own bytes, where it is the same."""
-    return message if value == message.data[member] else write({**message.data, member: value})
-
-
-def _protected(message: Message, mcp_shaper: MCPShaper, method: str, session: Session | None = None) -> Message:
-    """Return a message that is not shaped, without secrets and private fields; `method` is what it answers."""
-    protection, own = mcp_shaper.protection, message.method or ""
-    try:
-        looked = {"result"}
-        if _PLAIN_METHOD.fullmatch(own) and not may_hold_secret(own.encode()):
-            looked.add("method")  # a field may be private that is called like a word of it
-        if (params := message.data.get("params")) and isinstance(params, dict):
-            notifies = own.startswith("notifications/")
-            clean = protection.without_key_rest(params, session.keys) if session is not None and notifies else params
-            message = _changed(message, "params", protection.params(own, clean))
-            looked.add("params")
-        message = _changed_members(message, protection.protect, looked)
-        if (result := message.data.get("result")) is not None:
-            message = _changed(message, "result", protection.protect(result, method))
-        return _without_unread_bytes(message, mcp_shaper)
-    except Exception as fault:  # noqa: BLE001 (whatever it is, nothing goes out that was not looked at)
-        _log_fault("looking for secrets in a message of", own or method, fault)
-        return _withheld(message)
-
-
-def _without_unread_bytes(message: Message, mcp_shaper: MCPShaper) -> Message:
-    """Return a message in its own bytes, or written anew where they may say more than was read of them.
-
-    Of a member that an object has twice, a parser reads only one; the other was never looked at for secrets.
-    """
-    return write(message.data) if mcp_shaper.protection.may_hold_back(message.line) else message
-
-
-def _changed_members(message: Message, change: Callable[[Any], Any], except_for: Collection[str] = ()) -> Message:
+def _changed(message: Message, change: Callable[[Any], Any]) -> Message:
     """Return a message with a change made to all that it says; itself, and so its own bytes, where it is the same."""
-    data = {name: value for name, value in message.data.items() if name in _MEMBERS}
-    own = {name: value for name, value in message.data.items() if name not in data}
-    changed = {name: change(value) for name, value in data.items() if name not in {"jsonrpc", "id", *except_for}}
-    rest = change(own) if own else own
-    if rest is own and all(value is data[name] for name, value in changed.items()):
-        return message
-    return write({**data, **changed, **rest})
+    said = {name: value for name, value in message.data.items() if name not in _ADDRESS}
+    clean = {name: value for name, value in message.data.items() if name in _ADDRESS} | change(said)
+    return message if clean == message.data else write(clean)
 
 
 def _needs_a_look(message: Message, asked: PendingRequest | None) -> bool:
@@ -382,13 +320,7 @@ def _needs_a_look(message: Message, asked: PendingRequest | None) -> bool:
     """
     if asked is not None and asked.method in HANDSHAKE and message.data.keys() <= _MEMBERS:
         return may_hold_secret(message.line) or not _is_plain_handshake(message.data.get("result"))
-    if any(value for name, value in message.data.items() if name not in {"jsonrpc", "id", "method"}):
-        return True
-    return message.method is not None and may_hold_secret(message.method.encode())
-
-
-def _is_plain_id(request_id: str) -> bool:
-    return _PLAIN_ID.fullmatch(request_id) is not None and not may_hold_secret(request_id.encode())
+    return any(value for name, value in message.data.items() if name not in _ADDRESS)
 
 
 def _is_plain_handshake(result: Any) -> bool:
@@ -410,11 +342,7 @@ def _has_only_flags(capabilities: Any) -> bool:
     return isinstance(capabilities, bool)
 
 
-def _withheld(message: Message) -> Message:
-    return error(message.id, INTERNAL_ERROR, "the answer is withheld: its secrets could not be taken out")
-
-
-def _log_fault(what: str, method: str, fault: Exception) -> None:
+def _log_fault(method: str, fault: Exception) -> None:
     from shaping.redaction import log_fault  # noqa: PLC0415 (only after a fault, with shaping loaded)
 
-    log_fault(f"{what} %r failed with %s\n%s", method, fault)
+    log_fault("cleaning what a server says by %r failed with %s\n%s", method, fault)
