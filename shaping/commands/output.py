@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from codecs import getincrementaldecoder
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from shaping.budget.lines import Cutter, CutText, NumberedLines, Rules
+from shaping.budget.lines import NumberedLines, Rules
 from shaping.encoders import encode_lines
 from shaping.parsers import EXACT
 from shaping.parsers.terminal import clean_lines, error_lines
@@ -367,57 +367,3 @@ def withhold_private(text: str, plan: Plan) -> str:
     shown = "\n".join(clean_lines(held))
     # A name that colours or erased characters take apart is read in what a terminal shows.
     return held if shown == held or plan.private.apply(shown) == shown else str(plan.private.apply(shown))
-
-
-@dataclass(frozen=True, slots=True)
-class CutOutputs:
-    """What is shown of either output."""
-
-    out: CutText
-    err: CutText
-
-    @property
-    def both(self) -> CutText:
-        """The counts of both; the sections are those of standard output."""
-        out, err = self.out, self.err
-        return CutText(
-            "",
-            out.tokens + err.tokens,
-            out.whole and err.whole,
-            out.shown + err.shown,
-            out.missing + err.missing,
-            out.missing_errors + err.missing_errors,
-            out.list_sections,
-        )
-
-
-class OutputCutter:
-    """Cuts both outputs of a command to one number of tokens; `short` is standard output where all of it is shown."""
-
-    def __init__(self, out: Cutter, err: Cutter, *, failed: bool, short: Callable[[], str] | None = None) -> None:
-        self._out, self._err, self._failed, self._short = out, err, failed, short
-
-    def to(self, room: int | None) -> CutOutputs:
-        """Share the room: standard error gets its share at most, and each takes what the other leaves."""
-        if room is None:
-            out, err = self._out.to(None), self._err.to(None)
-            return CutOutputs(replace(out, text=self._short()) if self._short and out.whole else out, err)
-        err = self._err.to(stderr_share(room, failed=self._failed))
-        out = self._out.to(room - err.tokens)
-        return CutOutputs(out, err if err.whole else self._err.to(room - out.tokens))
-
-    def least(self) -> CutOutputs:
-        """Show the most important line of either output, however little room there is."""
-        out, err = self._out.least(), self._err.least()
-        first, second = (err, out) if self._failed else (out, err)
-        one = first if first.shown else second
-        return CutOutputs(_unless(out, one, self._out), _unless(err, one, self._err))
-
-
-def stderr_share(room: int, *, failed: bool) -> int:
-    """Return the share of standard error: half after a failure, else a quarter."""
-    return room // (2 if failed else 4)
-
-
-def _unless(least: CutText, one: CutText, cutter: Cutter) -> CutText:
-    return least if least is one or least.whole else cutter.to(0)

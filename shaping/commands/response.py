@@ -2,53 +2,58 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping import envelope as envelopes
 from shaping.budget.lines import Cutter, CutText, NumberedLines
-from shaping.cleaning import replaced, unmatched
-from shaping.commands.ending import Ending, in_dialect, not_started_response
+from shaping.cleaning import may_be_envelope, replaced, unmatched
+from shaping.cleaning.call import clean_envelope
+from shaping.commands.cut import CutOutputs, OutputCutter, fit_outputs, stderr_share
+from shaping.commands.ending import error_of, not_started
 from shaping.commands.output import (
     LEFT_OPEN,
     CleanedOutput,
     CleanedOutputs,
     CommandResponse,
-    CutOutputs,
     Finished,
-    OutputCutter,
     plain_response,
     protect_output,
-    stderr_share,
 )
 from shaping.commands.storage import StoredOutput
+from shaping.errors.texts import plain_without_secrets
+from shaping.parsers import Parsed
 from shaping.present import pays_as_data, tag_of, wants_tag
 from shaping.present.notices import Detail, describe_cut_lines, describe_dropped, errors_cut, pays_to_say
+from shaping.redaction import without_secrets
 from shaping.response import CallContext, Warned
 from shaping.settings.plan import as_paths
 from shaping.shaper import for_rows
 from shaping.store.files import ResultFile, result_file, results_folder
 from shaping.tokens import counter
-from shaping.tokens.sampling import is_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from shaping.envelope import Envelope
-    from shaping.parsers import Parsed
     from shaping.settings.plan import Plan
     from shaping.shaper import Shaper
 
 
 _REF: Final = "r_mje4ezyohk4ousux5wk7vm2nti"  # a placeholder, as dear as any ref
 _REF_AND_CURSOR: Final = f'"ref":"{_REF}","cursor":"{_REF}:'  # what is added to an envelope
-# Tokens that may be added where two texts join; tries until what is said of cut lines fits beside them.
-_SPARE, _TRIES = 8, 8
-_NOTHING: Final = CutText("", 0, whole=False)
+_SPARE = 8  # tokens that may be added where two texts join
 # Warnings that other facts state more shortly, or that were logged to standard error when the config was read.
 _STATED: Final = frozenset({"REDACTED", "ERRORS_CUT", "BAD_CONFIG"})
+# What the meta of a program's own envelope says about its data, and is passed on.
+_PASSED_ON: Final = (
+    "request_id", "session_id", "schema_version", "not_modified", "truncated", "shown", "cursor", "ref", "etag",
+    "tool_version", "tier", "capabilities", "upgrade_hints", "omissions", "extensions",
+)  # fmt: skip
 
 
 def respond(shaper: Shaper, plan: Plan, cleaned: CleanedOutputs, parsed: Parsed | None) -> CommandResponse:
@@ -73,18 +78,24 @@ def respond_to_stream(shaper: Shaper, plan: Plan, finished: Finished, data: Any)
 
 
 class _Response:
-    """The response to one command, as it is being fitted to its budget."""
+    """The response to one command: its error, the envelope that it printed itself, and its data or its text."""
 
     def __init__(self, shaper: Shaper, plan: Plan, cleaned: CleanedOutputs, parsed: Parsed | None) -> None:
         if shaper.mode == "off":
             plan = replace(plan, max_tokens=None)
         self._shaper, self._plan, self._cleaned, self._finished = shaper, plan, cleaned, cleaned.finished
+        self._err, self._ended = cleaned.err, cleaned.finished.ended
         self._plain = plan.dialect == "none"
         self._counter = counter(plan.tokenizer)
-        self._err, finished = cleaned.err, cleaned.finished
-        self._ending = Ending(finished, plan, parsed, cleaned.err.lines.lines, shaper.loaded_config)
-        self._error, self._own, self._parsed = self._ending.error, self._ending.own, self._ending.parsed
-        self._stored = StoredOutput(shaper, plan, finished)
+        self._own = _own_envelope(parsed, plan, self._ended.child_exit_code)
+        # A damaged envelope is data, and its program still speaks the contract.
+        contract = self._own is not None or (
+            parsed is not None and may_be_envelope(parsed.value) and envelopes.recognise(parsed.value) == "invariant"
+        )
+        exit_table = shaper.loaded_config.config.exit_codes if contract else None
+        self._error = error_of(self._finished, plan, self._err.lines.lines, self._own, exit_table)
+        self._parsed = Parsed(self._own.data, "json") if self._own else parsed
+        self._stored = StoredOutput(shaper, plan, self._finished)
 
     def respond(self) -> CommandResponse:
         if self._parsed is None:
@@ -98,7 +109,31 @@ class _Response:
     def _envelope(
         self, data: Any, stderr: str, meta: Mapping[str, Any], warnings: Iterable[Warned] = ()
     ) -> Envelope[Any]:
-        return self._ending.envelope(data, stderr, meta, [*self._warnings(), *warnings])
+        """Return the envelope; what a command that failed printed, its data by name, goes into its error."""
+        error, ended, extensions = self._error, self._ended, dict[str, Any](stderr=stderr or None)
+        if error is not None:
+            partial_result = error.code == "PARTIAL_FAILURE" and data
+            update: dict[str, Any] = {"detail": stderr or error.detail}
+            if data and not partial_result:
+                update["details"] = {**(error.details or {}), **data}
+            data = data.get("stdout") if partial_result else None
+            data = {"stdout": data} if isinstance(data, str) else data
+            error, extensions = error.model_copy(update=update), {}
+        extensions = {"exit_code": ended.exit_code, "signal": ended.signal, **extensions}
+        extensions = {name: value for name, value in extensions.items() if value is not None}
+        extensions |= meta.get("extensions", {})
+        # A program that reports an error in its envelope has failed, whatever number it exits with.
+        failed = error is not None and ended.exit_code == 0
+        return envelopes.command_envelope(
+            data,
+            exit_code=envelopes.exit_code_for(error) if failed else ended.exit_code,
+            argv=[without_secrets(word) for word in self._finished.argv],
+            signal=ended.signal,
+            error=error,
+            warnings=[*self._warnings(), *warnings],
+            config_hash=self._plan.config_hash,
+            **{"duration_ms": ended.duration_ms, "tool_id": self._plan.tool, **meta, "extensions": extensions},
+        )
 
     # The outputs, cleaned.
 
@@ -135,34 +170,12 @@ class _Response:
     # Text.
 
     def _text(self) -> CommandResponse:
-        response = self._within_budget()
+        fit = partial(fit_outputs, self._cutter, self._plan.max_tokens, self._counter.exact, self._with_text)
+        response = fit(plain=self._plain)
         if self._file is not None and self._file.path.name in response.stderr and not self._file.write():
             self._file = None  # then a ref leads to the rest
-            response = self._within_budget()
+            response = fit(plain=self._plain)
         return response
-
-    def _within_budget(self) -> CommandResponse:
-        """Try cuts of lines until one fits with what is said of it."""
-        limit, exact = self._plan.max_tokens, self._counter.exact
-        whole = self._with_text(self._cutter.to(None), Detail.FULL)
-        if limit is None or is_within(whole.printed, limit, exact):
-            return whole
-        # Where there is hardly room for a line besides counts and a cursor, less is said of the cut.
-        for detail in Detail:
-            room = limit
-            for tried in range(_TRIES):
-                cuts = self._cutter.to(room)
-                response, cut = self._with_text(cuts, detail), cuts.both
-                over = exact(response.printed) - limit
-                if detail == Detail.FULL and cut.meagre:
-                    break
-                if over <= 0:
-                    return response
-                # What a cut leaves of its room, because no line is that short, the next one leaves again at first.
-                room = max(0, (cut.tokens if tried or cut.whole else room) - over)
-        # A line of text is worth more than a budget that holds none; plain text needs no line to say that it is cut.
-        least = CutOutputs(_NOTHING, _NOTHING) if self._plain else self._cutter.least()
-        return self._with_text(least, Detail.BARE)
 
     def _with_text(self, cuts: CutOutputs, detail: Detail) -> CommandResponse:
         """Put text into a response: as data, or into the error where there is one."""
@@ -257,7 +270,7 @@ class _Response:
         whole = parsed.exact and shaped.data == parsed.value and self._err.exact and err.whole
         ref = envelope.meta.ref or (None if whole or envelope.meta.not_modified else shaped.ref)
         self._stored.keep_streams(ref)
-        update = self._stored.members(envelope, ref) | self._ending.passed_on(envelope)
+        update = self._stored.members(envelope, ref) | self._passed_on(envelope)
         if error is None:
             told = envelope.model_copy(update={"meta": envelope.meta.model_copy(update=update)})
             return replace(self._wire(told), shaped=shaped)
@@ -268,12 +281,45 @@ class _Response:
 
     # What is said besides.
 
+    @property
+    def _failure(self) -> str:
+        """How the command failed, in a few words; nothing where it did not."""
+        ended, error = self._ended, self._error
+        if error is None:
+            return ""
+        if self._own is not None and self._own.error is not None:
+            return " ".join(filter(None, (f"{error.code}: {error.message}", error.hint)))
+        if ended.timed_out:
+            return error.message
+        return f"{ended}: {error.code}" if ended.child_exit_code in self._plan.exit_codes else str(ended)
+
+    def _own_facts(self) -> Iterator[str]:
+        """List what the program's own envelope says about its data."""
+        if self._own is None:
+            return
+        meta = self._own.meta
+        if meta.truncated:
+            yield f"there is more: --cursor {meta.cursor}" if meta.cursor else "there is more"
+        if meta.request_id:
+            yield f"request_id {meta.request_id}"
+        yield from (str(hint) for hint in meta.upgrade_hints)
+
+    def _passed_on(self, ours: Envelope[Any]) -> dict[str, Any]:
+        """Return what a program's own envelope says about its data; where we cut the data, our cursor comes first."""
+        if self._own is None:
+            return {}
+        names = (one for one in _PASSED_ON if not (ours.meta.truncated and one in {"shown", "cursor", "ref"}))
+        said = {name: value for name in names if (value := getattr(self._own.meta, name))}
+        if "extensions" in said:
+            said["extensions"] = {**said["extensions"], **ours.meta.extensions}
+        return said
+
     def _warnings(self) -> Iterator[Warned]:
         yield from self._shaper.warnings
         outputs = [("stdout", self._out), ("stderr", self._err)]
         for name, one in outputs if self._parsed is None else outputs[1:]:
             yield from (replaced(rule, name) for rule in dict.fromkeys(one.redacted))
-        if self._finished.ended.left_open:
+        if self._ended.left_open:
             yield Warned("LEFT_OPEN", LEFT_OPEN)
         if self._parsed is None and self._selects and self._out.lines.lines != [""]:
             yield Warned("NOT_DATA", "the output is text: rules for fields do not apply to it")
@@ -293,7 +339,7 @@ class _Response:
         return (fields.include, fields.exclude, fields.rename) != (private.include, private.exclude, private.rename)
 
     def _wire(self, envelope: Envelope[Any]) -> CommandResponse:
-        return in_dialect(envelope, self._plan, self._finished.ended.exit_code)
+        return _in_dialect(envelope, self._plan, self._ended.exit_code)
 
     def _printed(
         self,
@@ -312,11 +358,11 @@ class _Response:
         tag = ["not modified"] if same else [f"etag {etag}"] if etag else []
         return plain_response(
             envelope,
-            self._finished.ended,
+            self._ended,
             (out, err),
-            failure=self._ending.failure,
+            failure=self._failure,
             redacted=any(warned.code == "REDACTED" for warned in warnings),
-            more=[*told, *tag, *self._ending.own_facts(), *more],
+            more=[*told, *tag, *self._own_facts(), *more],
         )
 
 
@@ -325,3 +371,50 @@ def _plan_beside(said: str, plan: Plan) -> Plan:
     if plan.max_tokens is None:
         return plan
     return plan.replace(max_tokens=max(1, plan.max_tokens - counter(plan.tokenizer).exact(said) - _SPARE))
+
+
+def render_wire(envelope: Envelope[Any], plan: Plan) -> Any:
+    """Render an envelope in the plan's dialect."""
+    # There is an etag only where one was asked for.
+    return envelope.render(plan.dialect, include=plan.envelope | {"etag"}, debug=plan.debug)
+
+
+def _in_dialect(envelope: Envelope[Any], plan: Plan, code: int) -> CommandResponse:
+    """Return the response that is an envelope in the plan's dialect."""
+    wire = orjson.dumps(render_wire(envelope, plan)).decode()
+    return CommandResponse(lambda: envelope, code, f"{wire}\n")
+
+
+def _own_envelope(parsed: Parsed | None, plan: Plan, exit_code: int) -> Envelope[Any] | None:
+    """Return the envelope that a program printed itself, in any of our wire forms, without secrets outside its data."""
+    if parsed is None or parsed.format != "json" or not may_be_envelope(parsed.value):
+        return None
+    paths = () if plan.fields is None else plan.fields.paths
+    # Data goes the way of all data, redaction included.
+    wire = {name: value if name == "data" else plain_without_secrets(value) for name, value in parsed.value.items()}
+    if exit_code and envelopes.recognise(wire) == "invariant" and wire.get("error") is None:
+        wire["ok"] = True  # it gives no error: its exit code alone says how it failed
+    if _tells_outcome(wire) and not any(path.partition(".")[0].removesuffix("[]") in wire for path in paths):
+        wire["meta"] = {}
+    envelope = envelopes.read_wire(wire, paths=paths)
+    return None if envelope is None else clean_envelope(envelope, plan)
+
+
+def _tells_outcome(wire: Mapping[str, Any]) -> bool:
+    """Return whether a program prints an envelope without `meta`: `ok`, and the data or coded error that fits it."""
+    error = wire.get("error")
+    fits_ok = "data" in wire if error is None else isinstance(error, dict) and "code" in error
+    return wire.keys() <= {"ok", "data", "error", "warnings"} and wire.get("ok") is (error is None) and fits_ok
+
+
+def not_started_response(finished: Finished, plan: Plan) -> CommandResponse:
+    """Return the response for a command that could not be started."""
+    code, environ = finished.ended.exit_code, finished.options.get("env")
+    error = not_started(finished.ended.not_started, finished.argv, os.environ if environ is None else environ)
+    envelope = envelopes.command_envelope(
+        None, exit_code=code, argv=finished.argv[:1], error=error, duration_ms=0, extensions={"exit_code": code}
+    )
+    if plan.dialect == "none":
+        words = f"{error.message}. {error.hint or ''}".strip() + "\n"
+        return CommandResponse(lambda: envelope, code, "", words, started=False)
+    return replace(_in_dialect(envelope, plan, code), started=False)

@@ -10,7 +10,7 @@ import pytest
 
 from shaping import tokens
 from shaping.budget.lines import Cutter, NumberedLines, Rules
-from shaping.commands.output import OutputCutter
+from shaping.commands.cut import OutputCutter
 
 if TYPE_CHECKING:
     from shaping.shaper import Shaper
