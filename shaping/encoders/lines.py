@@ -55,6 +55,7 @@ _WORTH, _UNSURE = 0.85, 0.15  # of the tokens of a text is what it may cost writ
 # Of the characters of a text is what must be saved, by some of its lines and by all: they say roughly what tokens say.
 _LIKELY, _ENOUGH = 0.05, 0.075
 _SOURCE_LINES: Final = 0.25  # of the lines of a text are those of source code
+_MOSTLY: Final = 0.5  # of the lines of a text report an error
 _SAMPLE, _UNEVEN = 128, 0.618034  # lines by which a long text is judged first, and how they are spread over it
 
 _OWN = re.compile(
@@ -96,8 +97,8 @@ _ONLY_AGAIN = re.compile(rf"{_AGAIN.pattern}(?: {_AGAIN.pattern})*")
 def encode(text: str) -> str:
     """Return a text with lines that are much alike written short, where that saves at least 15% of its tokens.
 
-    A line that reports an error stays as it is, the first of several of one kind in a row, and so do diffs and source
-    code, which somebody may search or edit.
+    A line that reports an error stays as it is, the first of several of one kind in a row, unless most lines do; and so
+    do diffs and source code, which somebody may search or edit.
     """
     if (
         len(text) > LARGEST
@@ -140,7 +141,7 @@ def _in_kinds(lines: Words) -> str:
     # Most long texts are told by a part of them, and a part is as cheap as a short text.
     if some is not lines and (not _promise(some, _groups(some), _LIKELY) or _is_source(some)):
         return text
-    errors = error_lines(lines)
+    errors = _errors(lines)
     traces = set[int]().union(*(trace.lines for trace in find_traces(lines, errors)))
     others = [at for at, line in enumerate(lines) if at not in traces and not line.startswith("&")]
     groups = _groups(lines, set(others).difference(errors))
@@ -191,7 +192,7 @@ def decode(text: str) -> str:
 
 def _in_lists(lines: Words) -> list[str]:
     """Return the lines with many in a row that are one word each in one line, or none where there are not so many."""
-    errors = error_lines(lines)
+    errors = _errors(lines)
     listed: list[str] = []
     for is_word, numbered in groupby(enumerate(lines), lambda line: _is_name(line[1]) and line[0] not in errors):
         run = [line for _, line in numbered]
@@ -213,6 +214,12 @@ def _out_of_lists(lines: Words) -> Iterator[str]:
             yield from (f"{listed[1] or ''}{word}" for word in listed[2].split(" "))
         else:
             yield line
+
+
+def _errors(lines: Words) -> list[int]:
+    """Return the indexes of the lines that report an error, or none where most do, as a linter's."""
+    found = error_lines(lines)
+    return found if len(found) <= _MOSTLY * len(lines) else []
 
 
 def _is_name(line: str) -> bool:
@@ -302,7 +309,7 @@ def mark(lines: Words) -> list[str]:
     # More than that no marks save, and most texts are ruled out by it.
     if sum(more * (len(line) + 1) - len("&1: ") for line, more in often.items()) < _MARKS_SAVE * size:
         return []
-    errors = error_lines(lines)
+    errors = _errors(lines)
     frames = set[int]().union(*(trace.lines for trace in find_traces(lines, errors)))
     kept = (_headings(lines) - frames).union(errors)
     again = _often(line for at, line in enumerate(lines) if at not in kept)

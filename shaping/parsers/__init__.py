@@ -205,8 +205,10 @@ def parse_within(text: str) -> Parsed | None:
     least = max(_LEAST, _MOST * len(text))
     fences = [(found.start(1), found.end(1) - 1) for found in _FENCE.finditer(text)]
     starts = [found.end() for found in _FIRST_LINE.finditer(text)] if not fences else []
-    for start in dict.fromkeys([*starts[:1], *starts[-1:]]):  # a body can follow its headers and a log
-        if parsed := _parse_span(text, (start, len(text)), max(_LEAST, _BODY * len(text)), EXACT):
+    # A body can follow its headers and a log, and lines of a log can follow it.
+    end = len(text) if text.rstrip()[-1:] in {"}", "]"} else max(text.rfind("}\n"), text.rfind("]\n")) + 1
+    for start in dict.fromkeys([*starts[:1], *starts[-1:]]):
+        if parsed := _parse_span(text, (start, end), max(_LEAST, _BODY * len(text)), EXACT):
             return parsed
     intro = _INTRODUCTION.match(text)
     if intro and (parsed := _parse_span(text, (intro.end(), len(text)), least, FORMATS)):

@@ -75,7 +75,8 @@ class _Reader:
         for tag, value in children:
             by_name.setdefault(tag, []).append(value)
         if in_order:
-            members["elements"] = [{_name(tag): value} for tag, value in children]
+            # An element without anything is a word, as <true/> of a property list.
+            members["elements"] = [_name(tag) if value is None else {_name(tag): value} for tag, value in children]
         else:
             for tag, values in by_name.items():
                 members[_name(tag)] = values if (element.tag, tag) in self._repeated else values[0]

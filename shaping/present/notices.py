@@ -307,7 +307,11 @@ def _line(omissions: Iterable[Omission], plan: Plan, most: int = _WHOLE.members)
     names = {reason: _few(_last_names(found, most), most) for reason, found in paths.items()}
     if not plan.redact.off:
         names = {reason: some and names_without_secrets(some) for reason, some in names.items()}
-    told = ", ".join(f"{_counted(count, reason)}{names[reason]}" for reason, count in counts.items())
+    # What a rule took from a text, which has no members, is not counted.
+    told = ", ".join(
+        f"{_counted(count, reason)}{names[reason]}" if count > 1 or any(paths[reason]) else reason
+        for reason, count in counts.items()
+    )
     return f"left out: {told}"
 
 

@@ -80,6 +80,19 @@ def test_a_line_that_reports_an_error_stays_as_it_is_with_its_traceback() -> Non
     assert [line for line in written if line in [error, *trace]] == [error, *trace]
 
 
+def test_errors_are_lines_like_others_where_most_lines_report_one() -> None:
+    kinds = [("Missing semicolon", "semi"), ("Unexpected var, use let or const", "no-var")]
+    lines = [f"  {n}:1  error  {said}  {rule}" for n in range(10) for said, rule in kinds]
+    assert encode("\n".join(lines)).split("\n")[:4] == [
+        "#1=  {}  error  Missing semicolon  semi",
+        "#1 0:1",
+        "#2=  {}  error  Unexpected var, use let or const  no-var",
+        "#2 0:1",
+    ]
+    others = [f"checked the file number {n}" for n in range(len(lines))]
+    assert "\n".join(lines) in encode("\n".join([*others, *lines]))
+
+
 def test_a_tag_in_brackets_before_a_line_is_no_document() -> None:
     threads = "\n".join(f"[main] INFO org.shop.Cart - took {n} items of cart({n * 7}): in {n * 3} ms" for n in range(9))
     assert encode(threads).split("\n")[:3] == [

@@ -89,11 +89,11 @@ def test_what_stands_before_a_title_goes_where_it_is_links_and_a_date_stays() ->
 def test_a_link_of_a_page_is_said_once_and_one_into_the_page_is_its_words() -> None:
     page = (
         f"{LINKS}\n# Title\n\n{PROSE}{MORE}"
-        "By [Ann](/people/ann/x),[[7]](#cite-7) as [Ann](/people/ann/x) said.\n"
+        "By [Ann](/people/ann/x),[[7]](#cite-7) of [`[part]`](#part) as [Ann](/people/ann/x) said.\n"
         "[![](//cdn.dev/220px-a.jpg)](/wiki/File:A.jpg) ![Chart](https://cdn.dev/chart.png)\n"
     )
     end = reduced(page).split("By ")[1]
-    assert end == ("[Ann](/people/ann/x),[7] as [Ann] said.\n[picture](/wiki/File:A.jpg) [image: Chart]\n")
+    assert end == ("[Ann](/people/ann/x),[7] of `[part]` as [Ann] said.\n[picture](/wiki/File:A.jpg) [image: Chart]\n")
 
 
 def test_a_page_loses_the_marks_of_its_headings_and_what_a_converter_escaped_outside_code() -> None:

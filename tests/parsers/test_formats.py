@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -217,6 +218,14 @@ def test_rows_are_found_behind_the_line_that_introduces_them() -> None:
     assert parsed.value[8]["Message"] == "change 8: more of it\n\nIt has a body."
 
 
+def test_json_is_found_between_the_lines_of_a_program_that_warns() -> None:
+    value = {"packages": [{"name": f"part-{n}", "needs": {"core": "1.2"}} for n in range(20)]}
+    text = f"warn: old cache\n{json.dumps(value, indent=2)}\nwarn: see the log\n"
+    parsed = parse_within(text)
+    assert parsed is not None
+    assert (parsed.value, parsed.before, parsed.after) == (value, "warn: old cache\n", "\nwarn: see the log\n")
+
+
 @pytest.mark.parametrize("inside", ["\n", "\r\n", "\n\n", "\u2028", "\x0b", "\x85"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_cell_in_quotes_keeps_its_line_breaks(inside: str, end: str) -> None:
@@ -298,8 +307,14 @@ def test_what_xml_says_twice_under_one_name_leaves_it_a_text() -> None:
 def test_elements_of_xml_that_come_back_after_others_keep_their_order() -> None:
     parsed = parse('<a n="1"><b>x</b><c/><b>y</b></a>')
     assert parsed is not None
-    assert parsed.value == {"a": {"n": 1, "elements": [{"b": "x"}, {"c": None}, {"b": "y"}]}}
+    assert parsed.value == {"a": {"n": 1, "elements": [{"b": "x"}, "c", {"b": "y"}]}}
     assert parse('<a elements="1"><b>x</b><c/><b>y</b></a>') is None
+
+
+def test_an_empty_element_of_xml_between_others_is_a_word() -> None:
+    settings = parse("<dict><key>fast</key><true/><key>old</key><false/></dict>")
+    assert settings is not None
+    assert settings.value == {"dict": {"elements": [{"key": "fast"}, "true", {"key": "old"}, "false"]}}
 
 
 def test_comments_of_xml_are_kept() -> None:
