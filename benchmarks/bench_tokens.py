@@ -27,13 +27,14 @@ def payloads() -> list[Payload]:
 
 def cells(comparison: Comparison) -> tuple[str, ...]:
     shaped = [f"{cost.tokens:,} ({cost.saved_percent:.1f}%)" for cost in comparison.profiles]
+    times = [f"{cost.milliseconds:.1f}" for cost in comparison.profiles]
     name = Path(comparison.name).name.split(".")[0]
-    return (name, f"{comparison.raw:,}", f"{comparison.compact:,}", *shaped)
+    return (name, f"{comparison.raw:,}", f"{comparison.compact:,}", *shaped, *times)
 
 
 def main() -> None:
     found = payloads()
-    head = ("payload", "as sent", "compact", *PROFILES)
+    head = ("payload", "as sent", "compact", *PROFILES, *(f"{profile}, ms" for profile in PROFILES))
     parts = []
     for client, about in CLIENTS.items():
         setup = Setup(Shaper({}), PROFILES, TOKENIZER, client=client)

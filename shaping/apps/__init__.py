@@ -51,6 +51,8 @@ class CallOptions:
             help="The etag of an earlier answer: an unchanged answer is reported as not_modified. '' asks for an etag.",
         ),
     ] = None
+    quiet: Annotated[bool, Option("--quiet", help="Print nothing but the answer.")] = False
+    verbose: Annotated[bool, Option("--verbose", help="Print all data, with warnings and what was left out.")] = False
     debug: Annotated[bool, Option("--debug", help="Print everything that is known about the call.")] = False
 
     @property
@@ -61,7 +63,7 @@ class CallOptions:
     @property
     def profile(self) -> str | None:
         """The profile that the options choose."""
-        return "debug" if self.debug else None
+        return "debug" if self.debug else "standard" if self.verbose else None
 
 
 NAMES = tuple(one.name for one in fields(CallOptions))
@@ -81,7 +83,7 @@ def click_options() -> list[Any]:
     kinds: dict[str, dict[str, Any]] = {
         "output": {"type": click.Choice([form.value for form in OutputFormat]), "default": OutputFormat.text.value},
         "limit": {"type": click.IntRange(min=1)},
-        "debug": {"is_flag": True},
+        **{name: {"is_flag": True} for name in ("quiet", "verbose", "debug")},
     }
     return [click.Option([f"--{one.name}"], help=one.help, **kinds.get(one.name, {})) for one in typer_options()]
 
@@ -105,15 +107,18 @@ def manifest_of(
     version: str | None = None,
     renamed: Mapping[str, str] | None = None,
     exit_codes: Mapping[int, str],
+    outputs: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Describe a Click or Typer application for a program: its commands, their flags, exit codes and output schemas.
 
-    `exit_codes` names each number; `renamed` maps old command names to new ones.
+    `exit_codes` names each number; `renamed` maps old command names to new ones; `outputs` gives the JSON Schema of a
+    command's data by the command's name, where its return annotation does not say.
     """
+    schemas = outputs or {}
     found: dict[str, Any] = {
         "name": name,
         "version": version,
-        "commands": [_command(path, leaf) for path, leaf in leaf_commands(command)],
+        "commands": [_command(path, leaf, schemas.get(" ".join(path))) for path, leaf in leaf_commands(command)],
         "exit_codes": {str(number): meaning for number, meaning in exit_codes.items()},
         "renamed": [{"command": old, "replacement": new} for old, new in (renamed or {}).items()],
     }
@@ -129,14 +134,14 @@ def leaf_commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tu
         yield from leaf_commands(inner, (*path, word))
 
 
-def _command(path: tuple[str, ...], leaf: Any) -> dict[str, Any]:
+def _command(path: tuple[str, ...], leaf: Any, schema: Any) -> dict[str, Any]:
     params = [param for param in leaf.params if not getattr(param, "hidden", False)]
     return {
         "name": " ".join(path),
         "help": _sentence(leaf.help),
         "arguments": [_param(param) for param in params if param.param_type_name == "argument"],
         "flags": [_param(param) for param in params if param.param_type_name == "option"],
-        "output": _returned(leaf.callback),
+        "output": _returned(leaf.callback) if schema is None else schema,
     }
 
 
@@ -274,10 +279,10 @@ class ShapedApp:
 def shape_click(command: Any, **options: Unpack[AppOptions]) -> Any:
     """Shape a Click application in place: what its commands return is their data, printed as text or as an envelope.
 
-    Every command gets `--output json`, `--fields`, `--limit`, `--cursor`, `--etag` and `--debug`, and a group gets the
-    command `manifest`. `name` is the program's in tool names (`app list`), `shaper` the rules to go by, `version` goes
-    into the manifest, `renamed` maps old names of commands to new ones, and `exit_codes` is `contract` (3 for wrong
-    arguments) or `posix` (2).
+    Every command gets `--output json`, `--fields`, `--limit`, `--cursor`, `--etag`, `--quiet`, `--verbose` and
+    `--debug`, and a group gets the command `manifest`. `name` is the program's in tool names (`app list`), `shaper`
+    the rules to go by, `version` goes into the manifest, `renamed` maps old names of commands to new ones, and
+    `exit_codes` is `contract` (3 for wrong arguments) or `posix` (2).
     """
     import click  # noqa: PLC0415 (Click is no dependency of ours: an application that calls this has it)
 

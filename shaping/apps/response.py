@@ -97,8 +97,9 @@ class CommandCall:
     def call(self, run: Callable[[], Any]) -> int:
         """Run the command, print its answer and return its exit code."""
         captured = PrintedOutput()
+        captures = self._options.as_json or self._options.quiet
         try:
-            with redirect_stdout(captured) if self._options.as_json else nullcontext(), self._notes:
+            with redirect_stdout(captured) if captures else nullcontext(), self._notes:
                 value = _resolved(run())
         except (Exception, SystemExit, KeyboardInterrupt) as problem:
             passes = isinstance(problem, SystemExit | KeyboardInterrupt) and not self._options.as_json
@@ -111,7 +112,7 @@ class CommandCall:
         if value is None and self._options.as_json:
             return self._answer(_captured_value(captured))
         # What it printed besides its data is talk.
-        sys.stderr.write(captured.getvalue())
+        sys.stderr.write("" if self._options.quiet else captured.getvalue())
         return 0 if value is None else self._answer(value)
 
     def next_page(self) -> int:
@@ -157,7 +158,7 @@ class CommandCall:
             **about,
         )
         envelope = shaped.envelope
-        if not self._options.as_json:
+        if not self._options.as_json and not self._options.quiet:
             sys.stderr.write("".join(f"{warned.message}\n" for warned in warnings))
         if envelope.error is not None:
             self._print_error(envelope, envelope.error)
@@ -230,7 +231,7 @@ class CommandCall:
             self._write(envelope)
             return
         sys.stdout.write(_text(envelope.data))
-        if meta.cursor:
+        if meta.cursor and not self._options.quiet:
             sys.stderr.write(f"there is more: --cursor {meta.cursor}\n")
 
     def _write(self, envelope: Envelope[Any]) -> None:

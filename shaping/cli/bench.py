@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePath
+from statistics import median
+from time import perf_counter
 from typing import Annotated
 
+import orjson
 import typer
 
 from shaping import Shaper
 from shaping.cli.output import CONFIG, Answer, columns, progress, stopped
 from shaping.cli.payloads import SUFFIXES, Payload, read_bytes, read_payloads, text_of
 from shaping.clients import find_client
+from shaping.paths import join
+from shaping.response import Json, counted
 from shaping.tokens import CountingError, TokenCount, UnknownTokenizerError, counter, multipliers
 
 PLACES = typer.Argument(
@@ -28,6 +37,9 @@ CLIENT = typer.Option(
 TOKENIZER = typer.Option(
     metavar="NAME", help="o200k_base, cl100k_base, chars, or a model or encoding that tiktoken knows."
 )
+BY_FIELD = typer.Option("--by-field", help="Show which fields carry the tokens of the compact JSON.")
+TOP = typer.Option(metavar="N", min=1, help="With --by-field: how many fields to show; the rest are one line.")
+AS_JSON = typer.Option("--json/--table", help="Print JSON or a table. Without it, a table on a terminal, else JSON.")
 FILES = typer.Argument(metavar="FILE...", help="Files to count, or - for standard input.")
 EXACT = typer.Option("--exact", help="Count long files exactly too, instead of by samples.")
 
@@ -40,32 +52,31 @@ def bench(
     client: Annotated[str | None, CLIENT] = None,
     config: Annotated[Path | None, CONFIG] = None,
     tokenizer: Annotated[str, TOKENIZER] = "o200k_base",
-) -> Answer:
+    by_field: Annotated[bool, BY_FIELD] = False,
+    top: Annotated[int, TOP] = 25,
+    as_json: Annotated[bool | None, AS_JSON] = None,
+) -> None:
     """Measure what each profile saves on files of tool answers, counted exactly."""
+    program = not sys.stdout.isatty() if as_json is None else as_json
     payloads = list(read_payloads(places))
     if not payloads:
         raise stopped(f"nothing to measure: no file there ends in {', '.join(SUFFIXES)}")
-    shaper = Shaper(config, watch=False)
-    for name in profile or ():
-        shaper.loaded_config.plan("", profile=name)  # refuses one that there is not
-    # Minimal and standard first, debug last.
-    known = shaper.loaded_config.profiles
-    every = sorted(known, key=lambda name: (name == "debug", name != "minimal", name != "standard"))
-    setup = Setup(shaper, tuple(profile or every), tokenizer, tool, client)
-    found: list[Comparison] = []
-    with _counting(failed=2), progress() as show:
-        for payload in payloads:
-            show("measuring", len(found), len(payloads))
-            found.append(compare(payload, setup))
-    whole = total(found)
-    rows: list[tuple[str | int, ...]] = [("payload", "as sent", "compact", "profile", "shaped", "saved")]
-    for one in (*found, whole):
-        first: tuple[str | int, ...] = (Path(one.name).name, one.raw, one.compact)
-        for cost in one.profiles:
-            rows.append((*first, cost.profile, cost.tokens, f"{cost.saved_percent:.1f}%"))
-            first = ("", "", "")
-    data = {"tokenizer": tokenizer, "payloads": [*map(asdict, found)], "total": asdict(whole)}
-    return Answer(data, ["tokens", *columns(rows)])
+    with _counting(failed=2):
+        if by_field:
+            costs = Counter[str]()
+            for payload in payloads:
+                costs.update(tokens_by_field(payload.data, tokenizer))
+            answer = _fields(costs.most_common(), top)
+        else:
+            shaper = Shaper(config, watch=False)
+            for name in profile or ():
+                shaper.loaded_config.plan("", profile=name)  # refuses one that there is not
+            # Minimal and standard first, debug last.
+            known = shaper.loaded_config.profiles
+            every = sorted(known, key=lambda name: (name == "debug", name != "minimal", name != "standard"))
+            setup = Setup(shaper, tuple(profile or every), tokenizer, tool, client)
+            answer = _compared(list(_compare(payloads, setup)), tokenizer)
+    answer.print(as_json=program)
 
 
 @contextmanager
@@ -77,12 +88,81 @@ def _counting(*, failed: int) -> Iterator[None]:
         raise stopped(str(problem), 2 if isinstance(problem, UnknownTokenizerError) else failed) from None
 
 
+def _compare(payloads: Sequence[Payload], setup: Setup) -> Iterator[Comparison]:
+    with progress() as show:
+        for done, payload in enumerate(payloads):
+            show("measuring", done, len(payloads))
+            yield compare(payload, setup)
+
+
+def _compared(comparisons: Sequence[Comparison], tokenizer: str) -> Answer:
+    whole = total(comparisons)
+    data = {"tokenizer": tokenizer, "payloads": [*map(asdict, comparisons)], "total": asdict(whole)}
+    rows: list[tuple[str | int, ...]] = [("payload", "as sent", "compact", "profile", "shaped", "saved", "ms")]
+    for comparison in (*comparisons, whole):
+        first: tuple[str | int, ...] = (Path(comparison.name).name, comparison.raw, comparison.compact)
+        for cost in comparison.profiles:
+            numbers = (cost.tokens, f"{cost.saved_percent:.1f}%", f"{cost.milliseconds:.1f}")
+            rows.append((*first, cost.profile, *numbers))
+            first = ("", "", "")
+    return Answer(data, ["tokens", *columns(rows)])
+
+
+def _fields(costs: list[tuple[str, int]], top: int) -> Answer:
+    whole = sum(tokens for _, tokens in costs)
+    shown = costs[:top]
+    if rest := costs[top:]:
+        shown.append((counted(len(rest), "more field"), sum(tokens for _, tokens in rest)))
+    rows = [(name, tokens, f"{tokens / (whole or 1):.1%}") for name, tokens in (*shown, ("total", whole))]
+    lines = ["tokens of the compact JSON", *columns([("field", "tokens", "share"), *rows])]
+    fields = [{"path": path, "tokens": tokens} for path, tokens in costs]
+    return Answer({"fields": fields, "total": whole}, lines)
+
+
+def tokens_by_field(value: Json, tokenizer: str) -> dict[str, int]:
+    """Attribute the tokens of a value's compact JSON to its fields by path; a key belongs to its value."""
+    exact = counter(tokenizer).exact
+    parts = defaultdict[str, list[bytes]](list)
+    waiting: list[tuple[str, Json]] = [("", value)]
+    while waiting:
+        path, item = waiting.pop()
+        if isinstance(item, dict):
+            parts[path].append(b"{%s}" % (b"," * (len(item) - 1)))
+            for key, member in item.items():
+                inner = join(path, key)
+                parts[inner].append(orjson.dumps(key) + b":")
+                waiting.append((inner, member))
+        elif isinstance(item, list):
+            inner = join(path, slice(None))
+            parts[path].append(b"[]")
+            parts[inner] += [b","] * (len(item) - 1)
+            waiting += [(inner, element) for element in item]
+        else:
+            parts[path].append(orjson.dumps(item))
+    apart = {path: exact(b"".join(found).decode()) for path, found in parts.items()}
+    # At its edges a piece shares tokens with its neighbours: parts are scaled so that they add up to the whole.
+    scale = exact(json.dumps(value, ensure_ascii=False, separators=(",", ":"))) / (sum(apart.values()) or 1)
+    return _whole({path or "(root)": tokens * scale for path, tokens in apart.items()})
+
+
+def _whole(shares: dict[str, float]) -> dict[str, int]:
+    """Round shares to whole tokens without changing their sum: the largest remainders are rounded up."""
+    floors = {path: int(share) for path, share in shares.items()}
+    missing = round(sum(shares.values())) - sum(floors.values())
+    by_remainder = sorted(shares, key=lambda path: floors[path] - shares[path])
+    return floors | {path: floors[path] + 1 for path in by_remainder[:missing]}
+
+
+_RUNS = 3
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What an answer costs under one profile."""
+    """What an answer costs under one profile, and how long shaping it took."""
 
     profile: str
     tokens: int
+    milliseconds: float
     saved_percent: float
 
 
@@ -111,29 +191,43 @@ def compare(payload: Payload, setup: Setup) -> Comparison:
     """Count an answer exactly, as sent and as each profile shapes it."""
     exact = counter(setup.tokenizer).exact
     raw = exact(payload.as_sent(setup.client))
-    costs = (_cost(profile, exact(_shaped(payload, profile, setup)), raw) for profile in setup.profiles)
-    return Comparison(payload.name, raw, exact(payload.compact), tuple(costs))
+    timed = ((profile, *_timed(_shape(payload, profile, setup))) for profile in setup.profiles)
+    costs = tuple(_cost(profile, exact(text), 1000 * seconds, raw) for profile, text, seconds in timed)
+    return Comparison(payload.name, raw, exact(payload.compact), costs)
 
 
-def total(found: Sequence[Comparison]) -> Comparison:
+def _cost(profile: str, tokens: int, milliseconds: float, raw: int) -> Cost:
+    return Cost(profile, tokens, round(milliseconds, 3), round(100 * (1 - tokens / raw), 1) if raw else 0.0)
+
+
+def total(comparisons: Sequence[Comparison]) -> Comparison:
     """Add comparisons up."""
-    raw = sum(one.raw for one in found)
-    by_profile = zip(*(one.profiles for one in found), strict=True)
-    costs = (_cost(costs[0].profile, sum(cost.tokens for cost in costs), raw) for costs in by_profile)
-    return Comparison("total", raw, sum(one.compact for one in found), tuple(costs))
+    raw = sum(comparison.raw for comparison in comparisons)
+    costs = tuple(
+        _cost(column[0].profile, sum(cost.tokens for cost in column), sum(cost.milliseconds for cost in column), raw)
+        for column in zip(*(comparison.profiles for comparison in comparisons), strict=True)
+    )
+    return Comparison("total", raw, sum(comparison.compact for comparison in comparisons), costs)
 
 
-def _cost(profile: str, tokens: int, raw: int) -> Cost:
-    return Cost(profile, tokens, round(100 * (1 - tokens / raw), 1) if raw else 0.0)
+def _shape(payload: Payload, profile: str, setup: Setup) -> Callable[[], str]:
+    shaper, client = setup.shaper, setup.client
+    tool = PurePath(payload.name).name.split(".")[0] if setup.tool is None else setup.tool
+    if payload.is_mcp:
+        # As the proxy sends it: text alone, to clients that run no programs over results.
+        shape = partial(shaper.shape_result, tool=tool, client=client, profile=profile, relay=True)
+        return lambda: find_client(client).shown(shape(payload.value))
+    return lambda: shaper.shape(payload.value, tool=tool, profile=profile).text
 
 
-def _shaped(payload: Payload, profile: str, setup: Setup) -> str:
-    """Return what a model reads of an answer; of an MCP result, as the proxy sends it."""
-    tool = Path(payload.name).name.split(".")[0] if setup.tool is None else setup.tool
-    if not payload.is_mcp:
-        return setup.shaper.shape(payload.value, tool=tool, profile=profile).text
-    result = setup.shaper.shape_result(payload.value, tool=tool, client=setup.client, profile=profile, relay=True)
-    return find_client(setup.client).shown(result)
+def _timed(call: Callable[[], str]) -> tuple[str, float]:
+    spent = []
+    text = ""
+    for _ in range(_RUNS):
+        start = perf_counter()
+        text = call()
+        spent.append(perf_counter() - start)
+    return text, median(spent)
 
 
 def tokens(

@@ -1,14 +1,17 @@
-"""`shaping tools`: what a server's tool definitions cost."""
+"""`shaping tools` and `shaping manifest`: what a server's tool definitions cost, and what this program can do."""
 
 from __future__ import annotations
 
 import asyncio
+from importlib.metadata import version
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
 from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
 
+from shaping.apps import manifest_of
+from shaping.cli.app import build
 from shaping.cli.output import CONFIG, Answer, Stopped, columns
 from shaping.cli.proxy import COMMAND, HEADER, OAUTH, SERVERS, START_TIMEOUT, TRANSPORT, URL, quiet_logs, servers_of
 from shaping.clients import UNKNOWN_CLIENT
@@ -19,6 +22,7 @@ from shaping.proxy.router import connected
 from shaping.proxy.serving import print_line
 from shaping.proxy.upstream import ServerUnavailableError
 from shaping.response import counted
+from shaping.settings.files import bundled
 from shaping.settings.plan import full_name
 from shaping.shaper import Shaper
 from shaping.tokens import exact
@@ -27,6 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from shaping.proxy.upstream import ServerFactory
+
+ETAG = typer.Option(
+    metavar="TAG", help="The etag of an earlier manifest: an unchanged one is reported as not_modified."
+)
 
 
 def tools(
@@ -84,3 +92,21 @@ def _table(costs: list[dict[str, Any]]) -> list[str]:
     rows = [*costs, {"tool": counted(len(costs), "tool"), **total}]
     names = ["tokens", *(["shown"] if any(row["tokens"] != row["shown"] for row in rows) else []), "tool"]
     return columns([names, *([row[name] for name in names] for row in rows)])
+
+
+def manifest(*, etag: Annotated[str | None, ETAG] = None) -> Answer:
+    """List every command with its flags, exit codes and output schema; the etag tells of changes."""
+    found = our_manifest()
+    same = etag == found["etag"]
+    lines = [] if same else [orjson.dumps(found, option=orjson.OPT_INDENT_2).decode()]
+    return Answer(None if same else found, lines, meta={"not_modified": same, "etag": found["etag"]})
+
+
+def our_manifest() -> dict[str, Any]:
+    """Describe our own command line; `outputs` of the bundled file are the schemas of `data` under --json."""
+    told = orjson.loads(bundled("config", "commands.json"))
+    exit_codes = {int(number): meaning for number, meaning in told["exit_codes"].items()}
+    command = typer.main.get_command(build())
+    return manifest_of(
+        command, name="shaping", version=version("shaping"), outputs=told["outputs"], exit_codes=exit_codes
+    )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import orjson
@@ -14,6 +15,7 @@ from shaping.paths.spelling import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+    from importlib.metadata import EntryPoint
 
 
 OWN_RANGE = range(79, 126)
@@ -135,7 +137,9 @@ LEAN_COARSE: Mapping[str, str] = {"FILE_NOT_FOUND": "not_found"}
 READ_ONLY: Mapping[str, str] = {"UNKNOWN_ERROR": "INTERNAL_ERROR", "UPGRADE_REQUIRED": "PAYMENT_REQUIRED"}
 
 
+ENTRY_POINTS = "shaping.error_codes"
 _ERRORS = "Errors: "  # begins the line of a description that lists codes
+_APPLICATION = ""  # the namespace of codes that have none
 _NAMESPACE = re.compile(r"[a-z][a-z0-9]*")
 _KEY = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
 
@@ -167,11 +171,13 @@ def list_codes(description: str, codes: Collection[str]) -> str:
 
 
 class CodeRegistry:
-    """Our codes, closed; and those that plugins and the application add."""
+    """Our codes, closed; and the codes of plugins, which come and go by namespace."""
 
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._added: dict[str, CodeDefinition] = {}  # by their whole names; replaced whole, so reading needs no lock
+    def __init__(self, *, discover: bool = True) -> None:
+        self._lock = RLock()
+        # Each namespace keeps its registrations as a stack: what is registered twice is unregistered twice.
+        self._plugins: dict[str, list[Mapping[str, CodeDefinition]]] = {}
+        self._undiscovered = discover
 
     def canonical(self, code: str) -> str:
         """Return the one name of a meaning; an unknown code is its own name."""
@@ -179,7 +185,14 @@ class CodeRegistry:
 
     def find(self, code: str) -> CodeDefinition | None:
         """Return what a code means, or None where nobody registered it."""
-        return _CORE.get(code) or _CORE.get(_ALIASES.get(code, "")) or self._added.get(code)
+        known = _CORE.get(code) or _CORE.get(_ALIASES.get(code, ""))
+        if known is not None:
+            return known
+        namespace, dot, key = code.rpartition(".")
+        if dot:
+            self._discover()
+        with self._lock:
+            return _merged(self._plugins.get(namespace, ())).get(key)
 
     def definition(self, code: str) -> CodeDefinition:
         """Return the definition of a code; for an unknown code raise UnknownCodeError with the nearest ones."""
@@ -190,7 +203,10 @@ class CodeRegistry:
 
     def codes(self) -> tuple[str, ...]:
         """List every registered code by its canonical name, ours first."""
-        return (*_CORE, *self._added)
+        self._discover()
+        with self._lock:
+            added = [_named(ns, key) for ns, stack in sorted(self._plugins.items()) for key in _merged(stack)]
+        return (*_CORE, *added)
 
     def describe(self, description: str, codes: Collection[str]) -> str:
         """List the codes that a tool can return after its description; each must be registered."""
@@ -202,48 +218,79 @@ class CodeRegistry:
         """Add a plugin's codes as `namespace.CODE`, all of them or none."""
         if not _NAMESPACE.fullmatch(namespace):
             raise CodeError(f"namespace is {namespace!r}; expected lower-case letters and digits, a letter first")
-        self._register(f"{namespace}.", codes)
+        self._register(namespace, codes)
 
     def register(self, codes: Mapping[str, CodeDefinition | Mapping[str, Any]]) -> None:
         """Add an application's own codes, without a namespace, all of them or none; ours cannot be redefined."""
         taken = [code for code in codes if code in _CORE or code in _ALIASES]
         if taken:
             raise CodeError(f"{', '.join(taken)}: registered by shaping; choose another name")
-        self._register("", codes)
+        self._register(_APPLICATION, codes)
 
     def unregister(self) -> bool:
-        """Take back all codes of the application; False where there are none."""
-        return self._unregister("")
+        """Take back the application's latest registration; False where there is none."""
+        return self.unregister_plugin(_APPLICATION)
+
+    def _register(self, namespace: str, codes: Mapping[str, CodeDefinition | Mapping[str, Any]]) -> None:
+        ready = {key: _defined(namespace, key, given) for key, given in codes.items()}
+        with self._lock:
+            stack = self._plugins.get(namespace, [])
+            _refuse_changes(namespace, _merged(stack), ready)
+            self._plugins[namespace] = [*stack, ready]
 
     def unregister_plugin(self, namespace: str) -> bool:
-        """Take back all codes of a namespace; False where there are none."""
-        return self._unregister(namespace)
-
-    def _register(self, prefix: str, codes: Mapping[str, CodeDefinition | Mapping[str, Any]]) -> None:
-        new = {f"{prefix}{key}": _defined(prefix, key, given) for key, given in codes.items()}
+        """Take back the latest registration of a namespace; False where there is none."""
         with self._lock:
-            changed = [code for code in new if self._added.get(code, new[code]) != new[code]]
-            if changed:
-                told = "\n".join(f"  {code} is {self._added[code]}\n    and would be {new[code]}" for code in changed)
-                raise CodeError(f"registered with another meaning already:\n{told}")
-            self._added = {**self._added, **new}
+            stack = self._plugins.get(namespace)
+            if not stack:
+                return False
+            self._plugins[namespace] = stack[:-1]
+            if len(stack) == 1:
+                del self._plugins[namespace]
+            return True
 
-    def _unregister(self, namespace: str) -> bool:
+    def _discover(self) -> None:
+        """Load the codes that installed packages declare, once; each entry point is named by its namespace."""
         with self._lock:
-            before = self._added
-            self._added = {code: known for code, known in before.items() if code.rpartition(".")[0] != namespace}
-            return len(self._added) < len(before)
+            if not self._undiscovered:
+                return
+            self._undiscovered = False
+            from importlib.metadata import entry_points  # noqa: PLC0415 (takes 14 ms to import, and most calls code no error)
+
+            for found in entry_points(group=ENTRY_POINTS):
+                self._load(found)
+
+    def _load(self, found: EntryPoint) -> None:
+        try:
+            self.register_plugin(found.name, found.load())
+        except Exception:  # a broken package must not hide the error that is being described
+            logging.getLogger("shaping").exception("the error codes of %r cannot be loaded", found.value)
 
 
-def _defined(prefix: str, key: str, given: CodeDefinition | Mapping[str, Any]) -> CodeDefinition:
+def _named(namespace: str, key: str) -> str:
+    return f"{namespace}.{key}" if namespace else key
+
+
+def _merged(stack: Any) -> dict[str, CodeDefinition]:
+    return {key: definition for codes in stack for key, definition in codes.items()}
+
+
+def _defined(namespace: str, key: str, given: CodeDefinition | Mapping[str, Any]) -> CodeDefinition:
     if not _KEY.fullmatch(key):
-        raise CodeError(f"{prefix}{key}: the key is {key!r}; expected SCREAMING_SNAKE_CASE")
+        raise CodeError(f"{_named(namespace, key)}: the key is {key!r}; expected SCREAMING_SNAKE_CASE")
     if isinstance(given, CodeDefinition):
         return given
     try:
         return CodeDefinition(**given)
     except (TypeError, ValueError) as problem:
-        raise CodeError(f"{prefix}{key}: {problem}") from None
+        raise CodeError(f"{_named(namespace, key)}: {problem}") from None
+
+
+def _refuse_changes(namespace: str, old: Mapping[str, CodeDefinition], new: Mapping[str, CodeDefinition]) -> None:
+    changed = [key for key in new if key in old and old[key] != new[key]]
+    if changed:
+        changes = "\n".join(f"  {_named(namespace, key)} is {old[key]}\n    and would be {new[key]}" for key in changed)
+        raise CodeError(f"{namespace or 'the application'} is registered with another meaning:\n{changes}")
 
 
 registry = CodeRegistry()

@@ -185,6 +185,7 @@ def test_what_a_command_prints_stands_for_what_it_returns_or_is_talk(call: Any) 
     assert call("hello", "--code", "99") == (0, "hello\n", "")
     code, out, err = call("users", "add", "ada", "--output", "json")
     assert (code, json.loads(out)["data"], err) == (0, {"name": "ada", "etag": "own"}, "adding ada\n")
+    assert call("users", "add", "ada", "--quiet")[2] == ""
     assert call("later") == (0, "done\n", "")
 
 
@@ -279,6 +280,7 @@ def test_a_field_that_names_nothing_is_told(call: Any) -> None:
     code, told = wire(call, "users", "list", "--count", "1", "--fields", "id,nmae")
     assert (code, told["data"], told["warnings"]) == (0, [{"id": 0}], ["--fields: nothing at nmae; did you mean name?"])
     assert call("users", "list", "--fields", "id,nmae")[2] == "--fields: nothing at nmae; did you mean name?\n"
+    assert call("users", "list", "--fields", "id,nmae", "--quiet")[2] == ""
 
 
 def test_fields_of_which_none_is_there_are_a_wrong_argument_told_once(
@@ -379,7 +381,8 @@ def test_an_option_of_the_commands_own_stays_its_own(call: Any) -> None:
     assert wire(call, "users", "add", "ada", "--etag", "mine")[1]["data"] == {"name": "ada", "etag": "mine"}
 
 
-def test_debug_chooses_the_profile(call: Any) -> None:
+def test_verbose_and_debug_choose_profiles(call: Any) -> None:
+    assert "note" not in wire(call, "users", "list", "--count", "40", "--verbose")[1]["data"][0]
     told = wire(call, "users", "list", "--debug")[1]
     assert (told["data"][0]["note"], "config_hash" in told["meta"]) == (None, True)
 
@@ -392,21 +395,21 @@ def test_debug_prints_where_a_crash_came_from(call: Any) -> None:
 
 
 def test_the_manifest_lists_commands_flags_exit_codes_and_schemas(call: Any) -> None:
-    manifest = wire(call, "manifest")[1]["data"]
+    manifest = wire(call, "manifest", "--verbose")[1]["data"]
     commands = {command["name"]: command for command in manifest["commands"]}
     assert set(commands) == {
         "users list", "users add", "hello", "stop", "leave", "ask", "later", "manifest",
     }  # fmt: skip
     flags = {flag["name"]: flag for flag in commands["users list"]["flags"]}
-    assert {"--count", "--output", "--fields", "--limit", "--cursor", "--etag"} <= flags.keys()
+    assert {"--count", "--output", "--fields", "--limit", "--cursor", "--etag", "--quiet"} <= flags.keys()
     assert flags["--output"]["choices"] == ["text", "json"]
-    assert (flags["--count"]["default"], flags["--debug"]["type"]) == (3, "boolean")
+    assert (flags["--count"]["default"], flags["--quiet"]["type"]) == (3, "boolean")
     assert commands["users list"]["help"] == "List the users there are."
     assert commands["users list"]["output"]["type"] == "array"
     assert commands["users add"]["arguments"][0]["name"] == "name"
     assert (manifest["version"], manifest["exit_codes"]["13"]) == ("1.2", "REDIRECTED")
     assert manifest["renamed"] == [{"command": "user create", "replacement": "users add"}]
-    assert manifest["etag"] == wire(call, "manifest")[1]["data"]["etag"]
+    assert manifest["etag"] == wire(call, "manifest", "--verbose")[1]["data"]["etag"]
 
 
 def test_help_exits_0(call: Any) -> None:

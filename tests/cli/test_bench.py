@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def measured(*arguments: str) -> dict[str, Any]:
-    result = run(*arguments, "--json")
+    result = run(*arguments)
     assert result.exit_code == 0, result.output
     data: dict[str, Any] = json.loads(result.stdout)["data"]
     return data
@@ -63,6 +63,7 @@ def test_minimal_saves_and_the_totals_are_sums(folder: Path) -> None:
     assert total["raw"] == sum(payload["raw"] for payload in payloads)
     assert total["profiles"][0]["tokens"] == sum(shaped) < total["raw"]
     assert total["profiles"][0]["saved_percent"] == round(100 * (1 - sum(shaped) / total["raw"]), 1)
+    assert all(payload["profiles"][0]["milliseconds"] > 0 for payload in payloads)
 
 
 def test_a_results_client_decides_what_it_costs(folder: Path) -> None:
@@ -72,14 +73,30 @@ def test_a_results_client_decides_what_it_costs(folder: Path) -> None:
 
 
 def test_people_see_a_table_with_a_total(folder: Path) -> None:
-    lines = run(str(folder), "--profile", "minimal").stdout.splitlines()
+    lines = run(str(folder), "--table", "--profile", "minimal").stdout.splitlines()
     assert lines[0].strip() == "tokens"
-    assert re.split("  +", lines[1]) == ["payload", "as sent", "compact", "profile", "shaped", "saved"]
+    assert re.split("  +", lines[1]) == ["payload", "as sent", "compact", "profile", "shaped", "saved", "ms"]
     assert lines[-1].startswith("total")
 
 
+def test_fields_add_up_to_the_compact_total(folder: Path) -> None:
+    fields = measured(str(folder), "--by-field")
+    assert sum(field["tokens"] for field in fields["fields"]) == fields["total"]
+    assert fields["total"] == measured(str(folder), "--profile", "debug")["total"]["compact"]
+
+
+def test_people_see_the_dearest_fields_and_the_rest_as_one(folder: Path) -> None:
+    lines = run(str(folder / "issues.json"), "--by-field", "--top", "2", "--table").stdout.splitlines()
+    assert "[].body" in lines[2]
+    assert [line.partition("  ")[0] for line in lines[-2:]] == ["15 more fields", "total"]
+
+
+def test_all_fields_are_shown_where_they_fit(folder: Path) -> None:
+    assert "more fields" not in run(str(folder / "issues.json"), "--by-field", "--table").stdout
+
+
 def test_standard_input_is_measured(folder: Path) -> None:
-    result = run("-", "--profile", "standard", "--json", stdin='{"a": [1, 2, 3]}')
+    result = run("-", "--profile", "standard", stdin='{"a": [1, 2, 3]}')
     assert json.loads(result.stdout)["data"]["payloads"][0]["name"] == "-"
 
 
@@ -93,7 +110,7 @@ def test_standard_input_is_measured(folder: Path) -> None:
             "--profile is 'minimla'; expected debug, minimal or standard. Did you mean 'minimal'?",
         ),
         (["answers", "--tokenizer", "o200k"], "Did you mean 'o200k_base'?"),
-        (["answers", "--tokenizer", "chars"], "cannot count exactly"),
+        (["answers", "--tokenizer", "chars", "--by-field"], "cannot count exactly"),
     ],
 )
 def test_what_is_wrong_is_said_on_standard_error(folder: Path, arguments: list[str], said: str) -> None:
@@ -105,7 +122,7 @@ def test_what_is_wrong_is_said_on_standard_error(folder: Path, arguments: list[s
 
 def test_a_config_with_problems_is_refused(folder: Path) -> None:
     (folder.parent / "bad.json").write_text('{"global": {"profile": "minimla"}}')
-    result = run(str(folder), "--config", str(folder.parent / "bad.json"))
+    result = run(str(folder), "--config", str(folder.parent / "bad.json"), "--table")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "minimla" in result.stderr
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
+import anyio
 from anyio.lowlevel import current_token
 
 from shaping.envelope import Envelope, http_envelope
@@ -18,7 +19,7 @@ from shaping.parsers.json import read_json, read_json_or_text
 from shaping.response import import_extra
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
     import httpx
     from httpx_sse import ServerSentEvent
@@ -165,16 +166,40 @@ class HttpCall:
         return read_http_response(await self.client.send(self.method, url, **request), self.method)
 
     async def stream(self, given: Mapping[str, Any], context: Context) -> AsyncGenerator[Envelope[Any], None]:
-        """Yield an envelope for each event of a stream, to its end or to the `[DONE]` that some APIs send last."""
+        """Yield an envelope for each event of a stream.
+
+        A stream that breaks off, or ends after it gave events with ids, is taken up again after its last id; one that
+        ends without ids is over, as there is no place to go on from. 204 ends it, as the standard says. Only a request
+        that reads is ever sent again: any other would do its work twice.
+        """
         url, request = self.request(given, context)
-        request["headers"] |= {"Accept": "text/event-stream", "Cache-Control": "no-store"}
-        response = await self.client.send(self.method, url, stream=True, **request)
-        async with aclosing(response), aclosing(_events(response)) as events:
-            async for event in events:
-                if event.data == DONE:
-                    return
-                if event.data:  # httpx-sse also reports blocks without data, which the standard says are no events
-                    yield _event_envelope(event, response)
+        headers = request["headers"]
+        headers |= {"Accept": "text/event-stream", "Cache-Control": "no-store"}
+        wait, silent_connections = RETRY_SECONDS, 0
+        while silent_connections <= MAX_SILENT_RECONNECTS:
+            silent_connections += 1
+            try:
+                response = await self.client.send(self.method, url, stream=True, **request)
+                async with aclosing(response), aclosing(_events(response)) as events:
+                    if response.status_code == 204:
+                        return
+                    async for event in events:
+                        if event.data == DONE:
+                            return
+                        wait = wait if event.retry is None else event.retry / 1000
+                        headers |= {"Last-Event-ID": event.id} if event.id else {}
+                        # httpx-sse also reports blocks without data, which the standard says are no events.
+                        if event.data:
+                            silent_connections = 0
+                            yield _event_envelope(event, response)
+            except import_extra("httpx", "http", "a stream of events").TransportError:
+                # Before the first event a failed connection is a failed call; later it is a pause.
+                if "Last-Event-ID" not in headers or self.method not in READING:
+                    raise
+            if "Last-Event-ID" not in headers or self.method not in READING:
+                return
+            await anyio.sleep(wait)
+        raise ToolError("UNAVAILABLE", f"the stream broke off {silent_connections} times without an event in between")
 
     def request(self, given: Mapping[str, Any], context: Context) -> tuple[str, dict[str, Any]]:
         """Return the address and the rest of a request."""
@@ -227,11 +252,33 @@ def _as_text(body: bytes) -> Any:
     return None if "\0" in text else read_json_or_text(text)
 
 
-DONE = "[DONE]"
+RETRY_SECONDS = 3.0  # between connections, where the server does not say
+MAX_SILENT_RECONNECTS = 5  # in a row, without one event in between
+MAX_EVENT = 1_048_576  # characters; a stream without line ends must not fill the memory
+DONE = "[DONE]"  # what some APIs send as their last event
+
+
+class BoundedText:
+    """A response's text for httpx-sse, which itself would keep an event without an end in memory for ever."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self.headers = response.headers
+        self.size = 0  # characters since the last event
+        self._response = response
+
+    async def aiter_text(self) -> AsyncIterator[str]:
+        """Yield the text without a byte order mark, and refuse an event that is too long."""
+        first = True
+        async for chunk in self._response.aiter_text():
+            self.size += len(chunk)
+            if self.size > MAX_EVENT:
+                raise ToolError("TOO_LARGE", f"an event of the stream has more than {MAX_EVENT} characters")
+            yield chunk.removeprefix("\ufeff") if first else chunk
+            first = False
 
 
 async def _events(response: httpx.Response) -> AsyncGenerator[ServerSentEvent, None]:
-    """Yield the events of a stream; raise where the answer is none."""
+    """Yield the events of one connection; raise where the answer is not a stream of events."""
     is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
     if response.status_code != 200 or not is_stream:
         await response.aread()
@@ -240,9 +287,11 @@ async def _events(response: httpx.Response) -> AsyncGenerator[ServerSentEvent, N
             raise ToolError.of(envelope.error)
         kind = envelope.meta.model_dump()["content_type"]
         raise ToolError("BAD_RESPONSE", f"expected a stream of events, got {response.status_code} {kind}")
-    source = import_extra("httpx_sse", "http", "a stream of events").EventSource(response)
+    text = BoundedText(response)
+    source = import_extra("httpx_sse", "http", "a stream of events").EventSource(text)
     async with aclosing(source.aiter_sse()) as events:
         async for event in events:
+            text.size = 0
             yield event
 
 

@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 
-from shaping.operations.openapi import from_openapi
+from shaping.operations.openapi import client, from_openapi
 from shaping.operations.openapi.client import HttpConfig
 from shaping.operations.registry import Registry
 
 if TYPE_CHECKING:
     from shaping.envelope import Envelope
+
+
+@pytest.fixture(autouse=True)
+def reconnects_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "RETRY_SECONDS", 0.001)
 
 
 def taken(server: str, name: str, limit: int | None = None, *, method: str = "get", **more: Any) -> list[Envelope[Any]]:
@@ -48,16 +53,45 @@ def test_each_event_is_an_envelope(server: str, streams: Any) -> None:
     assert {envelope.meta.source for envelope in envelopes} == {"http"}
 
 
-def test_what_follows_the_last_event_and_blocks_without_data_are_no_events(server: str, streams: Any) -> None:
-    streams.scripts["done"] = [["data: 1\r\n\r\n", ": ping\n\n", "data: [DONE]\n\n", "data: 2\n\n"]]
-    assert [envelope.data for envelope in taken(server, "done")] == [1]
+@pytest.mark.parametrize("chunk", ["data: " + "x" * 700_000, "data: " + "x" * 600_000 + "\n"])
+def test_an_event_without_end_is_refused(server: str, streams: Any, chunk: str) -> None:
+    streams.scripts["endless"] = [[chunk, chunk]]
+    (envelope,) = taken(server, "endless")
+    assert envelope.error is not None
+    assert (envelope.error.code, "more than 1048576 characters" in envelope.error.message) == ("TOO_LARGE", True)
 
 
-@pytest.mark.parametrize("method", ["get", "post"])
-def test_a_stream_is_asked_for_once_and_ends_with_its_connection(server: str, streams: Any, method: str) -> None:
+def test_a_byte_order_mark_and_blocks_without_data_are_no_part_of_an_event(server: str, streams: Any) -> None:
+    streams.scripts["marked"] = [["\ufeffdata: 1\r\n\r\n", ": ping\n\n", "data: [DONE]\n\n"]]
+    assert [envelope.data for envelope in taken(server, "marked")] == [1]
+
+
+def test_a_stream_with_ids_goes_on_after_its_last_event_until_the_server_says_it_is_over(
+    server: str, streams: Any
+) -> None:
     streams.asked.clear()
-    streams.scripts["once"] = [["id: 1\ndata: 1\n\n"], ["id: 2\ndata: 2\n\n"]]
-    assert [envelope.data for envelope in taken(server, "once", method=method)] == [1]
+    streams.scripts["ids"] = [
+        ["id: 1\ndata: 1\n\n", "retry: 1\n\nid: 2\ndata: 2\n\ndata: lost"],
+        ["id: 3\ndata: 3\n\n"],
+    ]
+    assert [envelope.data for envelope in taken(server, "ids")] == [1, 2, 3]
+    assert streams.asked == [None, "2", "3"]
+
+
+def test_a_stream_that_breaks_off_goes_on(server: str, streams: Any) -> None:
+    streams.asked.clear()
+    streams.scripts["broken"] = [["id: 1\ndata: 1\n\n", "BREAK"], ["data: 2\n\n", "data: [DONE]\n\n", "data: 3\n\n"]]
+    assert [envelope.data for envelope in taken(server, "broken")] == [1, 2]
+    assert streams.asked == [None, "1"]
+
+
+@pytest.mark.parametrize("ending", ["BREAK", ""])
+def test_a_request_that_does_something_is_never_sent_again(server: str, streams: Any, ending: str) -> None:
+    streams.asked.clear()
+    streams.scripts["once"] = [["id: 1\ndata: 1\n\n", *filter(None, [ending])], ["id: 2\ndata: 2\n\n"]]
+    envelopes = taken(server, "once", method="post")
+    assert envelopes[0].data == 1
+    assert [envelope.error is not None for envelope in envelopes[1:]] == ([True] if ending else [])
     assert streams.asked == [None]
 
 
@@ -78,7 +112,16 @@ def test_an_answer_on_offer_whole_and_as_a_stream_is_two_operations(server: str,
     assert anyio.run(main) == (["create mutation object", "create_stream subscription integer"], [1, 2])
 
 
-def test_a_stream_that_breaks_off_is_an_error(server: str, streams: Any) -> None:
+def test_a_stream_that_only_breaks_is_given_up(server: str, streams: Any) -> None:
+    streams.scripts["silent"] = [["id: 1\ndata: 1\n\n"], *[[": nothing\n\n"]] * 9]
+    envelopes = taken(server, "silent")
+    assert [(envelope.data, envelope.error and envelope.error.code) for envelope in envelopes] == [
+        (1, None),
+        (None, "UNAVAILABLE"),
+    ]
+
+
+def test_a_stream_without_ids_that_breaks_off_is_an_error(server: str, streams: Any) -> None:
     streams.scripts["bare"] = [["data: 1\n\n", "BREAK"]]
     envelopes = taken(server, "bare")
     assert [(envelope.data, envelope.error and envelope.error.code) for envelope in envelopes] == [
