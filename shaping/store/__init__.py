@@ -21,9 +21,7 @@ def open_store(settings: StoreConfig, *, environ: Mapping[str, str] = os.environ
     """Open the store that the settings name; nothing is touched before it is first used."""
     if settings.kind == "sqlite":
         # All of a user's commands share one file.
-        if settings.path is not None:
-            return SqliteStore(settings.path, settings.max_bytes)
-        return SqliteStore(cache_directory(environ) / "store.sqlite", settings.max_bytes, own=True)
+        return SqliteStore(settings.path or cache_directory(environ) / "store.sqlite", settings.max_bytes)
     if settings.kind == "redis":
         return RedisStore(settings.url or "redis://localhost:6379/0")
     return MemoryStore(settings.max_bytes)

@@ -1,4 +1,4 @@
-"""A store in one file, for several processes: written in WAL mode, bounded in size, replaced where it is damaged.
+"""A store in one file, for several processes: written in WAL mode and bounded in size.
 
 A file that is not ours is left as it is: neither written to nor moved, and its rights stay. Ours have a mark in their
 header, or the tables that stores had before there was one. No link is followed: it could lead to anybody's file. The
@@ -7,7 +7,6 @@ last functions are a lock beside the ledger: who reads it waits for processes th
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
 import sqlite3
@@ -15,7 +14,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -31,11 +30,7 @@ except ImportError:  # pragma: no cover  not on Windows
 
 T = TypeVar("T")
 
-logger = logging.getLogger("shaping")
-
 _MARK: Final = int.from_bytes(b"shpg", "big")  # SQLite's application_id
-_MARK_AT: Final = 68  # bytes into a database file
-_MAGIC: Final = b"SQLite format 3\0"
 _WAIT: Final = 20.0  # seconds that a writer waits for the others; no caller waits with it
 # Connections of the parent process: neither used nor closed here, only held, because letting them go would close them.
 _CARRIED_OVER: Final[list[sqlite3.Connection | None]] = []
@@ -54,9 +49,8 @@ class SqliteStore:
     at_hand = False
     local = True
 
-    def __init__(self, path: str | os.PathLike[str], max_bytes: int, *, own: bool = False) -> None:
-        """Make a store in a file; where the place is `own`, a file there without our mark is a damaged one of ours."""
-        self._path, self._own = Path(path), own
+    def __init__(self, path: str | os.PathLike[str], max_bytes: int) -> None:
+        self._path = Path(path)
         self.max_bytes = max_bytes
         # Two connections, because a reader in WAL mode need not wait for the writer.
         self._reader, self._writer = _Line(self._path), _Line(self._path)
@@ -99,24 +93,16 @@ class SqliteStore:
                 over -= size
 
     def _tried(self, line: _Line, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do the work, once more on a fresh file where this one turns out to be damaged."""
+        """Do the work; a file that is locked, full, read-only or damaged is a StoreError."""
         with line.use():
             try:
                 return work(line.connection())
-            except (sqlite3.OperationalError, OSError) as fault:  # locked, full, read-only: the file is sound
-                line.close()
-                raise StoreError(f"{self._path} cannot be used now: {fault}") from fault
             except StoreError:
                 line.close()
                 raise
-            except sqlite3.DatabaseError as damage:
+            except (sqlite3.Error, OSError) as fault:
                 line.close()
-                try:
-                    replace_damaged(self._path, damage, own=self._own)
-                    return work(line.connection())
-                except (sqlite3.Error, OSError) as fault:
-                    line.close()
-                    raise StoreError(f"{self._path} is damaged and cannot be replaced: {fault}") from fault
+                raise StoreError(f"{self._path} cannot be used now: {fault}") from fault
 
 
 class _Line:
@@ -243,46 +229,6 @@ _OUR_TABLES: Final = frozenset({"kept", "held"})
 
 def _side_files(path: Path) -> tuple[Path, ...]:
     return tuple(path.with_name(path.name + end) for end in ("-wal", "-shm"))
-
-
-def replace_damaged(path: Path, damage: Exception, *, own: bool = False) -> None:
-    """Move the file aside unless it is not ours or another process has done so already."""
-    with _alone(path):
-        if not path.exists() or _sound(path):
-            return
-        if not own and not _has_mark(path):
-            raise StoreError(f"{path} is no store of shaping ({damage}); it is left as it is. Name another file")
-        aside = path.with_name(f"{path.name}.damaged-{time.time_ns()}")
-        path.rename(aside)
-        for side in _side_files(path):
-            side.unlink(missing_ok=True)
-        logger.warning("%s is damaged (%s); it was moved to %s and a new store begun", path, damage, aside.name)
-
-
-def _has_mark(path: Path) -> bool:
-    with path.open("rb") as file:
-        header = file.read(_MARK_AT + 4)
-    return header.startswith(_MAGIC) and header[_MARK_AT:] == _MARK.to_bytes(4, "big")
-
-
-def _sound(path: Path) -> bool:
-    try:
-        with closing(sqlite3.connect(path)) as db:
-            return bool(db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
-    except sqlite3.DatabaseError:
-        return False
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-    lock = os.open(path.with_name(path.name + ".lock"), flags, 0o600)
-    try:
-        if fcntl is not None:  # pragma: no branch  not on Windows
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
 
 
 _WAIT_SECONDS: Final = 3.0

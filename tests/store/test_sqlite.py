@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sqlite3
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shaping.store.backends import StoreError
-from shaping.store.sqlite import SqliteStore, replace_damaged
+from shaping.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,30 +146,15 @@ def test_expired_rows_are_removed_by_the_next_write(path: Path) -> None:
 RUBBISH = [b"this is no database" * 100, b"SQLite format 3\0" + b"\xff" * 4096]
 
 
-@pytest.mark.parametrize("rubbish", RUBBISH)
-def test_a_damaged_file_in_our_own_place_is_replaced_with_a_warning(
-    path: Path, rubbish: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
-    path.write_bytes(rubbish)
-    store = SqliteStore(path, ROOM, own=True)
-    with caplog.at_level(logging.WARNING, "shaping.store"):
-        store.put("r", b"x", meta={}, ttl=60)
-    assert store.get("r") is not None
-    store.close()
-    assert ["is damaged" in record.message for record in caplog.records] == [True]
-    assert [file.read_bytes() for file in path.parent.glob("*.damaged-*")] == [rubbish]
-
-
 @pytest.mark.parametrize("content", [*RUBBISH, b"my notes, by hand\n"])
 def test_a_file_that_is_not_ours_is_left_as_it_is(path: Path, content: bytes) -> None:
     path.write_bytes(content)
     path.chmod(0o644)
     store = SqliteStore(path, ROOM)
-    with pytest.raises(StoreError, match="no store of shaping"):
+    with pytest.raises(StoreError, match="cannot be used now: file is not a database"):
         store.put("r", b"x", meta={}, ttl=60)
     store.close()
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (content, 0o644)
-    assert not list(path.parent.glob("*.damaged-*"))
 
 
 def test_a_database_of_another_program_is_left_as_it_is(path: Path) -> None:
@@ -212,18 +196,6 @@ def test_no_link_is_followed(path: Path, end: str) -> None:
     assert target.read_bytes() == b""
 
 
-def test_a_lock_that_is_a_link_is_not_written_through(path: Path) -> None:
-    target = path.parent / "elsewhere"
-    target.write_bytes(b"mine")
-    path.with_name(path.name + ".lock").symlink_to(target)
-    path.write_bytes(RUBBISH[0])
-    store = SqliteStore(path, ROOM, own=True)
-    with pytest.raises(StoreError):
-        store.put("r", b"x", meta={}, ttl=60)
-    store.close()
-    assert target.read_bytes() == b"mine"
-
-
 def test_the_file_of_another_user_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.touch(0o666)
     monkeypatch.setattr("os.getuid", lambda: path.stat().st_uid + 1)
@@ -233,38 +205,11 @@ def test_the_file_of_another_user_is_refused(path: Path, monkeypatch: pytest.Mon
     store.close()
 
 
-def test_damage_that_happens_while_the_store_is_open_is_survived(path: Path) -> None:
-    store = SqliteStore(path, ROOM)
-    store.put("r", bytes(range(256)) * 200, meta={}, ttl=60)
-    store.close()
-    path.write_bytes(path.read_bytes()[:100] + b"\xff" * 20_000)
-    store.put("r_new", b"x", meta={}, ttl=60)
-    assert store.get("r_new") is not None
-    store.close()
-
-
-def test_a_sound_file_is_never_moved_away(path: Path) -> None:
-    store = SqliteStore(path, ROOM)
-    store.put("r", b"x", meta={}, ttl=60)
-    replace_damaged(path, sqlite3.DatabaseError("another process saw damage that is mended by now"))
-    assert store.get("r") is not None
-    store.close()
-
-
 def test_a_place_that_cannot_be_written_is_a_store_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     store = SqliteStore(tmp_path / "file" / "store.sqlite", ROOM)
     with pytest.raises(StoreError, match="cannot be used now"):
         store.put("r", b"x", meta={}, ttl=60)
-    store.close()
-
-
-def test_damage_that_cannot_be_moved_away_is_a_store_error(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path.write_bytes(b"no database" * 100)
-    (path.parent / "store.sqlite.lock").mkdir()
-    store = SqliteStore(path, ROOM, own=True)
-    with pytest.raises(StoreError, match="cannot be replaced"):
-        store.get("r")
     store.close()
 
 
