@@ -58,7 +58,7 @@ TEXTS = {
     "found": "".join(f"src/lib/{'ab'[n // 9]}.py:{n}:    return total({n})\n" for n in range(18)),
     "times": "started\n" + "the same line of a text\n" * 30,
 }
-DIGESTS = {10: "79f90b2e4c54997aa3532c7d39fc043a0c4d08a33730d14e5880f689c76c3939"}
+DIGESTS = {11: "79f90b2e4c54997aa3532c7d39fc043a0c4d08a33730d14e5880f689c76c3939"}
 
 
 def test_a_text_changes_only_with_the_version() -> None:

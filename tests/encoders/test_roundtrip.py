@@ -174,13 +174,13 @@ def test_many_rows_with_repeats_of_every_kind_read_back() -> None:
     assert "\n owner.site=https://example.com/" in text
 
 
-def test_maps_of_records_inside_rows_read_back() -> None:
+def test_maps_keyed_by_values_inside_rows_make_no_columns_of_them() -> None:
     value: Any = [
         {"name": f"app{i}", "uses": {f"lib{j}": {"version": f"{j}.0.0", "ok": True} for j in range(i, i + 3)}}
         for i in range(12)
     ]
     text = table.encode(value)
-    assert "\n uses{3}:\n" in text
+    assert text.split("\n")[1] == "name,uses"
     assert table.decode(text) == value
 
 

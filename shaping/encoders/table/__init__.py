@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -11,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.encoders.table.cells import FORMS, KEY, MISSING, ONLY, VALUE, Members, name, opened, quoted
-from shaping.encoders.table.derive import TableContext, siblings
+from shaping.encoders.table.derive import TableContext
 from shaping.encoders.table.header import TableError, read_members, read_path
 from shaping.encoders.table.infer import keyed, keyed_scalars, table
-from shaping.encoders.table.parse import TableLines, listed_or_keyed, read_table, read_text
+from shaping.encoders.table.parse import TableLines, read_table, read_text
 from shaping.encoders.table.series import read_lists, read_series, write_lists, write_series
 from shaping.encoders.table.write import write_table, write_text
 from shaping.parsers.json import read_json
@@ -28,12 +27,11 @@ if TYPE_CHECKING:
 
 __all__ = ["VERSION", "decode", "encode", "holds_records"]
 
-VERSION = 10  # of the format in docs/table-format.md; whatever changes a written text changes it
+VERSION = 11  # of the format in docs/table-format.md; whatever changes a written text changes it
 
 
 _NOTE = re.compile(rf"{ABSENT}: |\(")  # a line that is about the data: no name begins so
 _MANY, _SHORTER = 16, 0.85  # scalars of an object, and the part of their JSON that two columns of them must stay below
-_MOSTLY = 0.9  # of the records of an object: those that all have the same members
 _WIDE = 24  # columns of rows without names, or with empty cells
 _HEADERS = frozenset({"columns", "headers", "header", "fields", "column_names", "columnnames", "names"})
 _KINDS = ("type", "kind", "__typename", "resourceType", "object", "$type", "@type", "event", "event_type", "rtype")
@@ -44,7 +42,6 @@ _ENTRY_VALUES = frozenset({"value", "v", "val"})
 _LISTS = re.compile(r"\[(\d+)\] lists of \{")
 _MAY_BE_JSON = re.compile(r"[{\[](?=.{40})", re.DOTALL)
 _FORM = re.compile(rf", ({'|'.join(FORMS)}):(?: (.*))?")
-_DERIVED = re.compile(r': \{([^"{}]+)\}(.*)')  # no JSON, nor any string that stands bare
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _DEEP = 24  # deeper nests are written as JSON
 
@@ -181,15 +178,7 @@ def holds_records(value: dict[str, Json]) -> bool:
     common, every = set(records[0]).intersection(*records), set(records[0]).union(*records)
     # Records whose nulls were dropped have less in common; in a narrow table a few empty cells are easy to see.
     is_filled = common and len(every) <= _WIDE and 2 * sum(map(len, records)) >= len(every) * len(records)
-    return bool(is_filled) or 2 * len(common) >= max(map(len, records)) or _are_mostly_alike(records)
-
-
-def _are_mostly_alike(records: list[dict[str, Json]]) -> bool:
-    """Return whether all but a few of many records have the same members."""
-    if len(records) < _MANY:
-        return False
-    most = max(Counter(map(frozenset, records)).values())
-    return most >= _MOSTLY * len(records)
+    return bool(is_filled) or 2 * len(common) >= max(map(len, records))
 
 
 def _keyed_scalars(label: str, value: dict[str, Json], context: TableContext, indent: int) -> list[str]:
@@ -207,13 +196,7 @@ def _keyed_scalars(label: str, value: dict[str, Json], context: TableContext, in
 def _object(label: str, value: dict[str, Json], context: TableContext, indent: int) -> list[str]:
     inner = indent + bool(label)
     names = _column_names(value)
-    derived = siblings(value) if context.repeats else {}
-    outlined = {
-        key: [f"{' ' * inner}{name(key)}: {derived[key]}"]
-        if key in derived
-        else _outline(name(key), member, context, inner, names)
-        for key, member in value.items()
-    }
+    outlined = {key: _outline(name(key), member, context, inner, names) for key, member in value.items()}
     if not any(outlined.values()) and not any(map(_is_page, value.values())):
         return []
     lines = [f"{' ' * indent}{label}:"] if label else []
@@ -267,17 +250,11 @@ def _read_lines(lines: TableLines, indent: int) -> Json:
 
 def _read_object(lines: TableLines, indent: int) -> Json:
     value: dict[str, Json] = {}
-    derived: dict[str, re.Match[str]] = {}
     while lines.is_inside(indent) and (indent or not _NOTE.match(lines.peek() or "")):
         label = lines.take(indent)
         (first, *only), at = read_path(label, 0)
-        if found := _DERIVED.fullmatch(label, at):
-            derived[str(first)] = found
-        member = None if found else _member(label[at:], lines, indent)
+        member = _member(label[at:], lines, indent)
         value[str(first)] = [member] if only else member
-    for key, found in derived.items():
-        source = value[found[1]]
-        value[key] = f"{source}{found[2]}" if found[2] else source
     return value
 
 
@@ -314,7 +291,10 @@ def _member(rest: str, lines: TableLines, indent: int) -> Json:
             return [[record[column] for column in columns] for record in records]
         key, value = entry
         return [[{key: column, value: record[column]} for column in columns] for record in records]
-    return listed_or_keyed(rest, read_table(rest, lines, indent))
+    records = read_table(rest, lines, indent)
+    if rest.startswith("["):
+        return records  # type: ignore[return-value]
+    return {str(record.pop(KEY)): record.get(VALUE, record) for record in records}
 
 
 def _read_names(text: str, at: int) -> tuple[list[str], int]:

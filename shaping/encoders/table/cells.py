@@ -211,7 +211,7 @@ def _differ_in_blanks(text: str, other: str) -> bool:
 
 
 # Records with more different members than this, mostly absent, are maps; fewer are enough where all hold records.
-_WIDE, _MAP, _FILLED = 24, 8, 0.34
+_WIDE, _MANY = 24, 8
 _COMMON = 0.55  # of the cells that records of one kind fill
 _FEW = 5  # columns that most rows leave empty and that a reader still counts right
 _SELDOM, _RARELY = 0.5, 0.25  # of the rows
@@ -247,16 +247,9 @@ class Members:
             known |= {key: [row.get(key, MISSING) for row in rows] for key in new}
         return {key: known[key] for key in self.counts if key not in without} if without else known
 
-    def are_maps(self) -> bool:
-        """Return whether they are keyed by values, unlike records: many different members, few of them in any one."""
-        counts = self.counts
-        if len(counts) <= _MAP or sum(counts.values()) >= _FILLED * len(counts) * self._filled:
-            return False
-        return len(counts) > _WIDE or all(type(item) is dict for row in self.rows for item in row.values())
-
     def are_ragged(self, rarely: float = _RARELY) -> bool:
         """Return whether they have little in common: as columns, most cells of members that are not rare are empty."""
-        if self._is_uniform or len(self.counts) <= _MAP:
+        if self._is_uniform or len(self.counts) <= _MANY:
             return False
         often = [times for times in self.counts.values() if times >= rarely * self._filled]
         return not often or sum(often) < _COMMON * len(often) * self._filled

@@ -61,7 +61,6 @@ _LEAST = 7  # characters of JSON of a record with a member, and a comma
 _EMPTY = frozenset({NoneType, Missing})
 _PLAIN = frozenset({str, int, bool, NoneType})
 _JSON = frozenset("{[")
-_COLUMNS = frozenset({KEY, VALUE})  # of objects as tables: no record in one has members of these names
 _LISTS, _ONE = frozenset({list, Missing}), frozenset({str, int, float, bool})
 
 
@@ -74,12 +73,12 @@ def table(
     return arranged(nodes, inner, breaks)
 
 
-def keyed(keys: list[str], records: Sequence[dict[str, Json]], context: TableContext, depth: int = 0) -> Table:
+def keyed(keys: list[str], records: Sequence[dict[str, Json]], context: TableContext) -> Table:
     """Return the columns of records that are members of an object, their names first."""
     inner = context.within(len(records))
     named = texts(keys)
     inner.known(named, KEY)
-    nodes = _members(Members(records), inner, ColumnPath("", "", depth - 1))
+    nodes = _members(Members(records), inner, ColumnPath("", "", -1))
     found = arranged(nodes, inner)
     return replace(found, nodes=[Leaf(KEY, named), *found.nodes])
 
@@ -148,15 +147,9 @@ def _marks(column: list[Any]) -> list[str]:
 
 
 def _records(column: list[Any], kinds: set[type], context: TableContext, at: ColumnPath) -> list[Node]:
-    """Return nested records as a group of columns, and maps of records as rows below each row."""
+    """Return nested records as a group of columns, or on lines of their own below the rows."""
     rows: Records = column if len(kinds) == 1 else [value if type(value) is dict else {} for value in column]
     records = Members(rows)
-    if records.are_maps():
-        items = [item for row in rows for item in row.values()]
-        if not all(type(item) is dict and item and not _COLUMNS & item.keys() for item in items):
-            return []
-        inner = keyed([key for row in rows for key in row], items, context, at.depth + 1)
-        return [Items(at.label, _marks(column), inner, list(map(len, rows)), keyed=True)]
     if records.are_ragged():
         return [_as_json(column, kinds, context, at)]
     if not all(column):  # null or empty here and there

@@ -98,7 +98,6 @@ class Items:
     cells: list[str]
     table: Table
     counts: list[int]  # how many of the table's rows belong to each row; 0 where the row has no such list
-    keyed: bool = False  # whether it is an object of records, whose names are the first column
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
-from shaping.encoders.table.cells import BELOW, EMPTY, FORMS, KEY, MISSING, VALUE, read_cell
+from shaping.encoders.table.cells import BELOW, EMPTY, FORMS, MISSING, read_cell
 from shaping.encoders.table.derive import PLACEHOLDER
 from shaping.encoders.table.header import ALL_WITH, Path, TableError, read_members, read_path, read_section, split_cells
 from shaping.encoders.table.model import BEGIN, HAVE, REST
@@ -119,13 +119,6 @@ def read_text(rest: str, lines: TableLines, indent: int) -> Any:
     if found := _LINES.fullmatch(rest):
         return lines.block(int(found[1]), indent + 1)
     return MISSING
-
-
-def listed_or_keyed(length: str, records: list[dict[str, Json]]) -> Json:
-    """Return records as the list they are, or as the object whose names are their first column."""
-    if length.startswith("["):
-        return records  # type: ignore[return-value]
-    return {str(record.pop(KEY)): record.get(VALUE, record) for record in records}
 
 
 def read_rows(schema: TableSchema, count: int, lines: TableLines, indent: int) -> list[dict[str, Json]]:
@@ -303,7 +296,7 @@ def _nested(schema: TableSchema, rest: str, lines: TableLines, indent: int) -> J
     found = _LENGTH.match(rest)
     if found is None or rest[found.end() :] != ":":
         raise TableError(f"expected the length of a list, got {rest!r}")
-    return listed_or_keyed(found[0], read_rows(schema, int(found[1]), lines, indent))
+    return read_rows(schema, int(found[1]), lines, indent)  # type: ignore[return-value]
 
 
 def _put(record: dict[str, Json], path: Path, value: Json) -> None:

@@ -163,11 +163,10 @@ class _Layout:
             at = len(self._pad)
             self._below.append([f"{self._pad}{label}: {next(rows)[at:]}" if one == BELOW else "" for one in node.cells])
             return
-        declared += self._declared(f"{label}{{}}" if node.keyed else f"{label}[]", inner)
+        declared += self._declared(f"{label}[]", inner)
         lines, at, found = inner.rows(), 0, []
         for count in node.counts:
-            length = f"{{{count}}}" if node.keyed else f"[{count}]"
-            found.append("\n".join([f"{self._pad}{label}{length}:", *lines[at : at + count]]) if count else "")
+            found.append("\n".join([f"{self._pad}{label}[{count}]:", *lines[at : at + count]]) if count else "")
             at += count
         self._below.append(found)
 
