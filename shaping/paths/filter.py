@@ -1,7 +1,7 @@
 """One filter for each place of the data that rules tell apart, and the walk that applies them.
 
-The walk recurs, and remembers rows of keys. Where it records what was left out, and where data is nested deeper than
-Python calls may be, it keeps a list of what is still to do.
+A filter recurs, and remembers rows of keys. Where texts are looked into, what was left out is recorded, or data is
+nested deeper than Python calls may be, a walk applies it, which may keep a list of what is still to do.
 """
 
 from __future__ import annotations
@@ -125,15 +125,16 @@ class Filters:
         self, value: Any, state: State, left_out: OmissionNode | None = None, texts: StringFilter | None = None
     ) -> Any:
         """Filter a value and count what is left out; GONE stands for a scalar where only members are wanted."""
+        node = self.node(state)
         if left_out is None:
             known = len(texts.notes) if texts else 0
             try:
-                return _Walk(self, texts).start(value, self.node(state), OmissionNode() if texts else None)
+                return _Walk(self, texts).start(value, node, OmissionNode()) if texts else node.kept(value)
             except RecursionError:  # it is nested deeper than Python calls may be
                 left_out = OmissionNode()
                 if texts:
                     del texts.notes[known:]
-        return _Walk(self, texts, todo=[]).run(value, self.node(state), left_out)
+        return _Walk(self, texts, todo=[]).run(value, node, left_out)
 
 
 class PlaceFilter:
@@ -146,6 +147,34 @@ class PlaceFilter:
         self.state = state
         self.partial, self.whole = state.partial, state.whole
         self.last = Row((), [], frozenset(), whole=True)  # that was met: records of one list are alike
+
+    def kept(self, value: Any) -> Any:
+        """Return what stands for a value in the result, where texts are kept whole and nothing is counted."""
+        if self.whole:
+            return value
+        inside = value if type(value) in PLAIN else open_exactly(value, self.filters.opener)
+        kind, partial = type(inside), self.partial
+        if kind is dict:
+            row = self.row(inside)
+            if row.whole:
+                return inside
+            out: dict[Any, Any] = {}
+            for key, name, below in row.members:
+                item = inside[key]
+                if below is None or (type(item) in SCALARS and not below.partial):
+                    out[name] = item
+                elif (kept := below.kept(item)) is not GONE:
+                    out[name] = kept
+            return out
+        if kind is list:
+            return [
+                kept
+                for item in inside
+                if (kept := item if type(item) in SCALARS and not partial else self.kept(item)) is not GONE
+            ]
+        if not partial:
+            return inside
+        return self.filters.select_in_text(inside, self.state, None) if kind is str else GONE
 
     def row(self, value: dict[Any, Any]) -> Row:
         """Return what becomes of an object with these keys."""
@@ -172,7 +201,7 @@ class PlaceFilter:
 
 @dataclass(slots=True)
 class _Walk:
-    """One walk over one value: by recursion, or with a list of what is still to do."""
+    """One walk over one value that counts what is left out: by recursion, or with a list of what is still to do."""
 
     filters: Filters
     texts: StringFilter | None = None
@@ -194,7 +223,7 @@ class _Walk:
             fill(inside, target, rule, where)
         return kept
 
-    def start(self, value: Any, node: PlaceFilter, place: OmissionNode | None) -> Any:
+    def start(self, value: Any, node: PlaceFilter, place: OmissionNode) -> Any:
         """Return what stands for a value in the result."""
         if node.whole:
             return value
@@ -208,19 +237,19 @@ class _Walk:
                 return inside
         elif type(inside) is str and node.partial:
             return self.filters.select_in_text(inside, node.state, place)
-        elif type(inside) is str and self.texts is not None and place is not None:
+        elif type(inside) is str and self.texts is not None:
             kept = self.texts.text(inside, node.state, place)
             return value if kept is inside and isinstance(value, str) else kept  # a big integer stays one
         elif type(inside) is not list:
             return GONE if node.partial else inside
-        if self.todo is None or place is None:
+        if self.todo is None:
             fill(inside, target, rule, place)
         else:
             self.todo.append((fill, value, inside, target, rule, place))
         return target
 
-    def _members(self, inside: dict[Any, Any], target: Any, row: Row, place: OmissionNode | None) -> None:
-        if place is not None and row.dropped:
+    def _members(self, inside: dict[Any, Any], target: Any, row: Row, place: OmissionNode) -> None:
+        if row.dropped:
             for key in inside:  # in the order of the data
                 place.at(str(key)).left_out += key in row.dropped
         texts = self.texts
@@ -233,20 +262,20 @@ class _Walk:
             ):
                 target[name] = item
                 continue
-            where = None if place is None else place.at(str(key))
+            where = place.at(str(key))
             if (kept := self.start(item, below, where)) is not GONE:
                 target[name] = kept
-            elif where is not None:
+            else:
                 where.left_out += 1
 
-    def _elements(self, inside: list[Any], target: Any, node: PlaceFilter, place: OmissionNode | None) -> None:
-        where = None if place is None else place.at(None)
-        if self.texts is not None and where is not None and not node.partial:
+    def _elements(self, inside: list[Any], target: Any, node: PlaceFilter, place: OmissionNode) -> None:
+        where = place.at(None)
+        if self.texts is not None and not node.partial:
             inside = self.texts.elements(inside, node.state, where)
         for item in inside:
             if type(item) in SCALARS and not node.partial:
                 target.append(item)
             elif (kept := self.start(item, node, where)) is not GONE:
                 target.append(kept)
-            elif where is not None:
+            else:
                 where.left_out += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -194,13 +194,13 @@ class Original:
             before, after = _Values([self.cleaned.without_empties]), _Values([self.cleaned.value])
             gone = [found for found in gone if not _went_with(found.trail, before, after)]
         data = _Values([self.cleaned.with_empties])
-        together: dict[tuple[Trail, Reason], list[OmittedMembers]] = {}
+        together: dict[tuple[Trail, Reason], OmittedMembers] = {}
         for found in gone:
-            together.setdefault((_among_records(found.trail, data), found.omission.reason), []).append(found)
-        return [
-            OmittedMembers(_omission(trail, sum(one.omission.count for one in alike), why), alike[0].samples, trail)
-            for (trail, why), alike in together.items()
-        ]
+            trail, why = _among_records(found.trail, data), found.omission.reason
+            alike = together.get((trail, why))
+            count = found.omission.count + (alike.omission.count if alike else 0)
+            together[trail, why] = OmittedMembers(_omission(trail, count, why), (alike or found).samples, trail)
+        return list(together.values())
 
     @property
     def has_absent(self) -> bool:
@@ -239,7 +239,7 @@ class Original:
         once, often = sum(map(len, members)), sum(map(int.__mul__, map(len, members), counts.values()))
         line = self.absent_line.strip() + (len(self.absent) * _ENTRY if self._lists_omissions else "")
         dropped = "".join(members)
-        cost, gain = cheap(line), cheap(dropped) * often / once
+        cost, gain = _guessed_tokens(line), _guessed_tokens(dropped) * often / once
         # Guessed where that is sure, and where little is at stake: exact counts would cost every answer more time than
         # this line is worth.
         if often < _LITTLE or gain > _SURE * (cost + _LINE_BREAK) or _SURE * gain < cost + _LINE_BREAK:
@@ -373,7 +373,12 @@ def _omitted(trail: Trail, reason: Reason, values: list[Any]) -> OmittedMembers:
 
 
 def _omission(trail: Trail, count: int, reason: Reason) -> Omission:
-    return Omission(write_trail(trail, general=True), count, reason)
+    return Omission(_general_path(trail), count, reason)
+
+
+# The answers of one tool mostly have the same members.
+_general_path = lru_cache(maxsize=1024)(partial(write_trail, general=True))
+_guessed_tokens = lru_cache(maxsize=256)(cheap)
 
 
 def omitted_by_fields(cleaned: Cleaned, plan: Plan) -> list[OmittedMembers]:

@@ -218,8 +218,7 @@ def _gives(owners: Sequence[dict[str, Json]], key: str, records: Records) -> boo
     pairs = zip(records.column(key), owners, strict=True)
     link, owner = next((link, owner) for link, owner in pairs if type(link) is str)
     parts = segments(link)
-    words = {name: str(value) for name, value in owner.items() if type(value) in _WORDS}
-    names = [name for name, word in words.items() if word in parts and name != key]
+    names = [name for name, value in owner.items() if type(value) in _WORDS and str(value) in parts and name != key]
     if not names:
         return False
     linked = [pair for pair in zip(records.column(key), owners, strict=True) if type(pair[0]) is str]
