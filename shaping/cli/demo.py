@@ -18,8 +18,7 @@ import orjson
 from shaping.cli.output import Answer, need_posix, stopped
 from shaping.cli.proxy import need_extra, quiet_logs
 from shaping.clients.wrap import started
-from shaping.proxy.router import Requester, RequestError
-from shaping.proxy.upstream import ServerUnavailableError
+from shaping.proxy.upstream import RequestError, ServerUnavailableError, Upstream
 from shaping.response import cut_end
 from shaping.settings.files import bundled, bundled_path
 from shaping.tokens import exact
@@ -84,7 +83,7 @@ async def _proxied_calls() -> tuple[list[MeasuredText], str, str]:
     return [_measured(f"the proxy, {name}", result) for name, result in results.items()], expanded, counted
 
 
-async def _call(server: Requester, tool: str, **params: Any) -> dict[str, Any]:
+async def _call(server: Upstream, tool: str, **params: Any) -> dict[str, Any]:
     return await server.ask("tools/call", {"name": tool, "arguments": {}, **params})
 
 

@@ -18,9 +18,8 @@ from shaping.clients import UNKNOWN_CLIENT
 from shaping.errors import make_error
 from shaping.mcp.tools import tool_entry
 from shaping.proxy.outage import describe
-from shaping.proxy.router import connected
 from shaping.proxy.serving import print_line
-from shaping.proxy.upstream import ServerUnavailableError
+from shaping.proxy.upstream import ServerUnavailableError, connected
 from shaping.response import counted
 from shaping.settings.files import bundled
 from shaping.settings.plan import full_name

@@ -19,8 +19,14 @@ from tomlkit.items import InlineTable, Table
 
 from shaping.proxy import outage
 from shaping.proxy.messages import METHOD_NOT_FOUND
-from shaping.proxy.router import Requester, RequestError, connected
-from shaping.proxy.upstream import START_SECONDS, ServerUnavailableError, command_server
+from shaping.proxy.upstream import (
+    START_SECONDS,
+    RequestError,
+    ServerUnavailableError,
+    Upstream,
+    command_server,
+    connected,
+)
 from shaping.settings import jsonc
 
 if TYPE_CHECKING:
@@ -401,6 +407,6 @@ def started(
     environ: Mapping[str, str],
     cwd: str | None = None,
     seconds: float = START_SECONDS,
-) -> AbstractAsyncContextManager[Requester]:
+) -> AbstractAsyncContextManager[Upstream]:
     """Start a server for the length of a block; what it logs is not shown."""
     return connected(command_server(command, env=environ, cwd=cwd, seconds=seconds)(lambda *_: None))

@@ -84,11 +84,9 @@ def still_starting(name: str) -> ErrorDetail:
     return _error("UNAVAILABLE", f"the server {name!r} is still starting", retry_after=1.0)
 
 
-def session_refusal(name: str, error: Any) -> ErrorDetail:
+def session_refusal(name: str, refused: Exception) -> ErrorDetail:
     """Describe a server that was started again and refuses to initialize."""
-    words = error.get("message") if isinstance(error, dict) else error
-    message = f"the server {name!r} would not start a session: {words}"
-    return _error("UNAVAILABLE", message, hint=_RUN_IT)
+    return _error("UNAVAILABLE", f"the server {name!r} would not start a session: {refused}", hint=_RUN_IT)
 
 
 def http_status(name: str, address: str, status: int) -> ErrorDetail:

@@ -86,7 +86,7 @@ class Relay:
         self._calls_by_task_id: dict[str, PendingRequest] = {}  # those that the server answers later
         self._running = BackgroundTasks()
         self._notifier: ToolListNotifier | None = None
-        upstream.attach(self)
+        upstream.attach(self.on_server_message, self.failed, loader.server_log.warn)
 
     async def on_client_line(self, line: bytes) -> None:
         """Handle a line from the client."""
@@ -137,10 +137,6 @@ class Relay:
             self._announce(mcp_shaper, session)
         clean = partial(self._clean, message, asked, mcp_shaper, session, took)
         await self._send(await asyncio.to_thread(clean) if len(message.line) > _LARGE else clean())
-
-    def warn(self, ours: str, quoted: str) -> None:
-        """Log a sentence of ours and what it quotes of the server, without what is private."""
-        self._loader.server_log.warn(ours, quoted)
 
     async def _refuse(self, message: Message, asked: PendingRequest | None, problem: UnusableConfigError) -> None:
         """Hold back what the server said, because nobody knows what in it is private.

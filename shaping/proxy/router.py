@@ -1,4 +1,4 @@
-"""Requests of our own to a server, and several servers as one: lists side by side, each request to its server."""
+"""Several servers as one: lists side by side, each request to its server."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import contextlib
 import logging
 from collections import Counter
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from shaping.proxy import outage
-from shaping.proxy.messages import METHOD_NOT_FOUND, PROTOCOL_VERSION, Message, answer, error, log_warning, write
-from shaping.proxy.upstream import BackgroundTasks, Receiver, ServerUnavailableError, Upstream
+from shaping.proxy.messages import METHOD_NOT_FOUND, PROTOCOL_VERSION, Message, answer, error, write
+from shaping.proxy.upstream import BackgroundTasks, RequestError, ServerUnavailableError, Upstream
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from shaping.errors import ErrorDetail
+    from shaping.proxy.upstream import FailRequest, Receive, Warn
 
 
 logger = logging.getLogger("shaping")
@@ -36,93 +36,7 @@ _LISTS = {
 _NAMED = {"tools/call": "tools/list", "prompts/get": "prompts/list"}
 _BY_URI = frozenset({"resources/read", "resources/subscribe", "resources/unsubscribe"})
 _ANNOUNCED = ("tools", "prompts", "resources")
-# A server whose list never ends must not keep everything waiting.
-_MOST_PAGES = 100
 _MOST_URIS = 10_000  # of resources whose server is remembered
-_PROTOCOL = "2025-11-25"
-
-
-class RequestError(Exception):
-    """A server's JSON-RPC error."""
-
-    def __init__(self, error: Mapping[str, Any]) -> None:
-        super().__init__(str(error.get("message", "")))
-        self.error = error
-
-
-class Requester:
-    """Asks an upstream server, and hands everything else that comes from it on."""
-
-    def __init__(
-        self,
-        upstream: Upstream,
-        receive: Callable[[Message], Awaitable[None]] | None = None,
-        fail: Callable[[Message, ErrorDetail], Awaitable[None]] | None = None,
-        warn: Callable[[str, str], None] = log_warning,
-    ) -> None:
-        """Ask a server; `receive` gets all else that it says, and `fail` requests of others that it will not answer."""
-        self.upstream = upstream
-        self.warn = warn
-        self._receive, self._fail = receive, fail
-        self._numbers = count(1)
-        self._answers: dict[Any, asyncio.Future[Message]] = {}
-        upstream.attach(self)
-
-    async def ask(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """Send a request and return its result; raise RequestError for an error of the server's."""
-        request_id = f"shaping-{next(self._numbers)}"
-        future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._answers[request_id] = future
-        body = {"jsonrpc": "2.0", "id": request_id, "method": method}
-        try:
-            await self.upstream.send(write(body if params is None else {**body, "params": dict(params)}))
-            answer = await future
-        finally:
-            self._answers.pop(request_id, None)
-        if "error" in answer.data:
-            raise RequestError(answer.data["error"])
-        result = answer.data.get("result")
-        return result if isinstance(result, dict) else {}
-
-    async def pages(self, method: str, member: str) -> AsyncIterator[dict[str, Any]]:
-        """Yield the entries of a list, page by page."""
-        cursor: str | None = None
-        for _ in range(_MOST_PAGES):
-            result = await self.ask(method, None if cursor is None else {"cursor": cursor})
-            for entry in result.get(member) or ():
-                yield entry
-            cursor = result.get("nextCursor")
-            if cursor is None:
-                return
-
-    async def on_server_message(self, message: Message) -> None:
-        """Handle an answer to a request of ours, or pass the message on."""
-        future = self._answers.get(message.id) if message.is_answer else None
-        if future is not None and not future.done():
-            future.set_result(message)
-        elif self._receive is not None:
-            await self._receive(message)
-
-    async def failed(self, request: Message, detail: ErrorDetail) -> None:
-        """Handle the failure of a request of ours, or pass it on."""
-        future = self._answers.get(request.id)
-        if future is not None and not future.done():
-            future.set_exception(ServerUnavailableError(detail))
-        elif self._fail is not None:
-            await self._fail(request, detail)
-
-
-@contextlib.asynccontextmanager
-async def connected(upstream: Upstream) -> AsyncIterator[Requester]:
-    """Connect to a server as a client of our own, and leave at the end of the block."""
-    requester = Requester(upstream)
-    info = {"name": "shaping", "version": "1"}
-    try:
-        await requester.ask("initialize", {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": info})
-        await upstream.send(write({"jsonrpc": "2.0", "method": "notifications/initialized"}))
-        yield requester
-    finally:
-        await upstream.close()
 
 
 class Router:
@@ -131,8 +45,9 @@ class Router:
     def __init__(self, upstreams: Sequence[Upstream]) -> None:
         self.name = "shaping"
         self.upstreams = list(upstreams)
-        self._receiver: Receiver
-        self._servers: list[Requester] = []
+        self._receive: Receive
+        self._fail_request: FailRequest
+        self._warn: Warn
         self._initialized: Message | None = None
         self._ready: set[int] = set()
         self._names: dict[str, dict[str, tuple[int, str]]] = {}  # by list: the server and its own name of each entry
@@ -141,13 +56,11 @@ class Router:
         self._asked: dict[str, tuple[int, Any]] = {}  # servers' requests, by the id that the client sees
         self._tasks = BackgroundTasks()
 
-    def attach(self, receiver: Receiver) -> None:
-        """Set who receives what comes from the servers."""
-        self._receiver = receiver
-        self._servers = [
-            Requester(upstream, partial(self.on_message_from, number), receiver.failed, receiver.warn)
-            for number, upstream in enumerate(self.upstreams)
-        ]
+    def attach(self, receive: Receive, fail_request: FailRequest, warn: Warn) -> None:
+        """Set who receives what comes from the servers, and who is told of what they will not answer."""
+        self._receive, self._fail_request, self._warn = receive, fail_request, warn
+        for number, upstream in enumerate(self.upstreams):
+            upstream.attach(partial(self.on_message_from, number), fail_request, warn)
 
     def server_of(self, tool: str) -> str:
         """Return the name of the server that has a tool, or a resource by its URI; our own where none does."""
@@ -203,7 +116,7 @@ class Router:
             self._names.pop("tools/list", None)
         elif message.method == "notifications/prompts/list_changed":
             self._names.pop("prompts/list", None)
-        await self._receiver.on_server_message(message)
+        await self._receive(message)
 
     async def _serve(self, message: Message) -> None:
         try:
@@ -211,10 +124,10 @@ class Router:
         except RequestError as problem:
             reply = write({"jsonrpc": "2.0", "id": message.id, "error": problem.error})
         except ServerUnavailableError as problem:
-            await self._receiver.failed(message, problem.detail)
+            await self._fail_request(message, problem.detail)
             return
         if reply is not None:
-            await self._receiver.on_server_message(reply)
+            await self._receive(reply)
 
     async def _reply(self, message: Message) -> Message | None:
         """Answer a request, or pass it on to a server that will."""
@@ -233,13 +146,13 @@ class Router:
         if method in _NAMED:
             return await self._pass_by_name(message, _NAMED[method])
         if method == "logging/setLevel":
-            levels = (server.ask(method, message.params) for server in self._servers)
+            levels = (upstream.ask(method, message.params) for upstream in self.upstreams)
             await asyncio.gather(*levels, return_exceptions=True)
             return answer(message.id, {})
         return answer(message.id, await self._first(method, message.params))
 
     async def _initialize(self, message: Message) -> dict[str, Any]:
-        starts = [asyncio.create_task(server.ask("initialize", message.params)) for server in self._servers]
+        starts = [asyncio.create_task(upstream.ask("initialize", message.params)) for upstream in self.upstreams]
         await asyncio.wait(starts, timeout=START_WAIT_SECONDS)
         if not any(start.done() and start.exception() is None for start in starts):
             # With nothing to show yet, a server that is still starting is worth more of the client's time.
@@ -270,10 +183,10 @@ class Router:
         for capability in _ANNOUNCED:
             if capability in (result.get("capabilities") or {}):
                 changed = {"jsonrpc": "2.0", "method": f"notifications/{capability}/list_changed"}
-                await self._receiver.on_server_message(write(changed))
+                await self._receive(write(changed))
 
     async def _list(self, method: str) -> list[dict[str, Any]]:
-        found = await asyncio.gather(*(self._entries(number, method) for number in range(len(self._servers))))
+        found = await asyncio.gather(*(self._entries(number, method) for number in range(len(self.upstreams))))
         problems = [entries for entries in found if isinstance(entries, Exception)]
         lists = [[] if isinstance(entries, Exception) else entries for entries in found]
         if len(problems) == len(found):
@@ -292,10 +205,10 @@ class Router:
         if number not in self._ready and not upstream.reached and upstream.is_busy:
             return ServerUnavailableError(outage.still_starting(upstream.name))
         try:
-            entries = [entry async for entry in self._servers[number].pages(method, _LISTS[method])]
+            entries = [entry async for entry in self.upstreams[number].pages(method, _LISTS[method])]
         except (ServerUnavailableError, RequestError) as problem:
             if isinstance(problem, RequestError) and not _is_unknown(problem):
-                self._receiver.warn(f"the server {upstream.name!r} is left out", str(problem))
+                self._warn(f"the server {upstream.name!r} is left out", str(problem))
             return problem
         if number not in self._ready:
             await self._admit(number, {"capabilities": {_LISTS[method]: {}}})
@@ -337,9 +250,9 @@ class Router:
         """Ask the server that a request is for, or one after the other where nobody knows which that is."""
         number, params = await self._addressed(method, params)
         problem: Exception | None = None
-        for one in range(len(self._servers)) if number is None else [number]:
+        for one in range(len(self.upstreams)) if number is None else [number]:
             try:
-                reply = await self._servers[one].ask(method, params)
+                reply = await self.upstreams[one].ask(method, params)
             except (RequestError, ServerUnavailableError) as raised:
                 # An error that says more than "not here" is the better answer.
                 problem = raised if problem is None or _is_unknown(problem) else problem

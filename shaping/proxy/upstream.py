@@ -9,6 +9,7 @@ import signal
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import PurePath
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -20,6 +21,7 @@ from shaping.proxy.messages import (
     PipeReader,
     PipeWriter,
     from_server,
+    log_warning,
     open_reader,
     open_writer,
     unreadable_answer_id,
@@ -27,7 +29,7 @@ from shaping.proxy.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
     from subprocess import Popen
 
     from shaping.errors import ErrorDetail
@@ -35,15 +37,20 @@ if TYPE_CHECKING:
 
 Log: TypeAlias = "Callable[[str, bytes], None]"  # prints a line of the log of the server with a name
 ServerFactory: TypeAlias = "Callable[[Log], Upstream]"
+Receive: TypeAlias = "Callable[[Message], Awaitable[None]]"  # handles a message from a server
+FailRequest: TypeAlias = "Callable[[Message, ErrorDetail], Awaitable[None]]"  # of a request that it will not answer
+Warn: TypeAlias = "Callable[[str, str], None]"  # logs a sentence of ours and what it quotes of the server
 
 logger = logging.getLogger("shaping")
 _LARGE_LINE = 256 * 1024  # bytes: a longer line is read on another thread
 
 # A little under the minute for which clients wait, so that they hear the reason and not their own clock.
 START_SECONDS = 55.0
+_PROTOCOL = "2025-11-25"  # of our own requests
 _SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 HANDSHAKE = frozenset({"initialize", "server/discover"})
 _LONGEST_PAUSE = 30.0
+_MOST_PAGES = 100  # a server whose list never ends must not keep everything waiting
 _CLOSE_SECONDS = 3.0  # a child that does not leave is killed in less
 
 
@@ -77,19 +84,6 @@ class UpstreamTransport(Protocol):
         """End the connection."""
 
 
-class Receiver(Protocol):
-    """Who is told what comes from a server."""
-
-    async def on_server_message(self, message: Message) -> None:
-        """Handle a message from the server."""
-
-    async def failed(self, request: Message, detail: ErrorDetail) -> None:
-        """Handle a request that the server will not answer, and why."""
-
-    def warn(self, ours: str, quoted: str) -> None:
-        """Log a sentence of ours and what it quotes of the server."""
-
-
 class Backoff:
     """How long a server that keeps failing is left alone: longer with each failure in a row."""
 
@@ -121,6 +115,18 @@ class ServerUnavailableError(Exception):
         self.detail = detail
 
 
+class RequestError(Exception):
+    """A server's JSON-RPC error."""
+
+    def __init__(self, error: Any) -> None:
+        self.error: dict[str, Any] = error if isinstance(error, dict) else {"message": error}
+        super().__init__(str(self.error.get("message", "")))
+
+
+async def _ignore(*_: object) -> None:
+    """Leave what a server says by itself to nobody."""
+
+
 class Upstream:
     """A server, its connection, and the requests that it has not answered yet."""
 
@@ -134,13 +140,16 @@ class Upstream:
         self.reached = False
         self.failure: ErrorDetail | None = None
         self._connect = connect
-        self._receiver: Receiver
+        self._receive: Receive = _ignore
+        self._fail_request: FailRequest = _ignore
+        self._warn: Warn = log_warning
         self._transport: UpstreamTransport | None = None
         self._backoff = Backoff()
         self._initialize: Message | None = None
         self._initialized: Message | None = None
-        self._initialize_answer: asyncio.Future[Message] | None = None
         self._unanswered: dict[Any, Message] = {}
+        self._own_answers: dict[Any, asyncio.Future[Message]] = {}  # to requests of our own
+        self._numbers = count(1)
         self._start_timer: asyncio.TimerHandle | None = None
         self._answered = False  # whether this connection has brought anything
         self._logged: tuple[str, str] | None = None
@@ -149,9 +158,9 @@ class Upstream:
         self._tasks, self._closing = BackgroundTasks(), BackgroundTasks()
         self._connecting = asyncio.Lock()
 
-    def attach(self, receiver: Receiver) -> None:
-        """Set who receives what comes from the server."""
-        self._receiver = receiver
+    def attach(self, receive: Receive, fail_request: FailRequest, warn: Warn) -> None:
+        """Set who receives what comes from the server, and who is told of what it will not answer and of its state."""
+        self._receive, self._fail_request, self._warn = receive, fail_request, warn
 
     def server_of(self, tool: str) -> str:  # noqa: ARG002 (a router asks by the tool)
         """Return the name of the server that has a tool: the user's for it, else its own, else its command's."""
@@ -176,6 +185,36 @@ class Upstream:
             if self._transport is None and not await self._reconnected(message, was_initialized=was_initialized):
                 return
         await self._pass_on(message)
+
+    async def ask(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Send a request of our own and return its result; raise RequestError for an error of the server's."""
+        body = {"jsonrpc": "2.0", "method": method}
+        return await self._ask(body if params is None else {**body, "params": dict(params)}, self.send)
+
+    async def pages(self, method: str, member: str) -> AsyncIterator[dict[str, Any]]:
+        """Yield the entries of a list, page by page."""
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            result = await self.ask(method, None if cursor is None else {"cursor": cursor})
+            for entry in result.get(member) or ():
+                yield entry
+            cursor = result.get("nextCursor")
+            if cursor is None:
+                return
+
+    async def _ask(self, request: Mapping[str, Any], send: Callable[[Message], Awaitable[None]]) -> dict[str, Any]:
+        request_id = f"shaping-{next(self._numbers)}"
+        future = self._own_answers[request_id] = asyncio.get_running_loop().create_future()
+        try:
+            await send(write({**request, "id": request_id}))
+            answer = await future
+        finally:
+            self._own_answers.pop(request_id, None)
+            self._unanswered.pop(request_id, None)
+        if "error" in answer.data:
+            raise RequestError(answer.data["error"])
+        result = answer.data.get("result")
+        return result if isinstance(result, dict) else {}
 
     async def on_server_line(self, line: bytes) -> bool:
         """Handle a line from the server; return whether it is a message."""
@@ -205,11 +244,12 @@ class Upstream:
             await self._refuse(request, detail)
 
     async def _refuse(self, request: Message, detail: ErrorDetail) -> None:
-        """Tell whoever sent a request that it will not be answered; the only one of ours is `initialize`."""
-        if request.id != _initialize_id(self._initialize):
-            await self._receiver.failed(request, detail)
-        elif self._initialize_answer is not None and not self._initialize_answer.done():
-            self._initialize_answer.set_exception(ServerUnavailableError(detail))
+        """Tell whoever sent a request that it will not be answered."""
+        future = self._own_answers.get(request.id)
+        if future is None:
+            await self._fail_request(request, detail)
+        elif not future.done():
+            future.set_exception(ServerUnavailableError(detail))
 
     async def lost(self, transport: UpstreamTransport) -> None:
         """Handle the end of the connection."""
@@ -257,10 +297,11 @@ class Upstream:
             self._backoff.reset()
         elif request is not None:
             self._announced_name = _server_name(message) or self._announced_name
-        if request is None or request.id != _initialize_id(self._initialize):
-            await self._receiver.on_server_message(message)
-        elif self._initialize_answer is not None and not self._initialize_answer.done():
-            self._initialize_answer.set_result(message)
+        future = self._own_answers.get(message.id) if message.is_answer else None
+        if future is None:
+            await self._receive(message)
+        elif not future.done():
+            future.set_result(message)
 
     async def _pass_on(self, message: Message) -> None:
         transport = self._transport
@@ -284,7 +325,7 @@ class Upstream:
         except ServerUnavailableError as problem:
             self._drop_transport()
             if message.is_request:
-                await self._receiver.failed(message, problem.detail)
+                await self._refuse(message, problem.detail)
             return False
         return True
 
@@ -309,22 +350,16 @@ class Upstream:
     async def _initialize_again(self, initialize: Message) -> None:
         """Initialize a new connection with the parameters that the client sent."""
         transport = self._transport
-        self._initialize_answer = asyncio.get_running_loop().create_future()
-        await self._pass_on(write({**initialize.data, "id": _initialize_id(initialize)}))
         try:
             async with asyncio.timeout(self.start_seconds):  # it may have said something, and not answer this
-                answer = await self._initialize_answer
-        except TimeoutError:
-            detail = outage.timeout(self.name, _child(transport), self.start_seconds)
+                await self._ask(initialize.data, self._pass_on)
+        except (TimeoutError, RequestError) as problem:
+            if isinstance(problem, RequestError):
+                detail = outage.session_refusal(self.name, problem)
+            else:
+                detail = outage.timeout(self.name, _child(transport), self.start_seconds)
             await self._fail(detail)
             raise ServerUnavailableError(detail) from None
-        finally:
-            self._initialize_answer = None
-            self._unanswered.pop(_initialize_id(initialize), None)
-        if "error" in answer.data:
-            detail = outage.session_refusal(self.name, answer.data["error"])
-            await self._fail(detail)
-            raise ServerUnavailableError(detail)
         if self._initialized is not None and transport is not None:
             await transport.send(self._initialized)
 
@@ -351,7 +386,7 @@ class Upstream:
         parts = outage.log_parts(detail)
         if parts != self._logged:
             self._logged = parts
-            self._receiver.warn(*parts)
+            self._warn(*parts)
 
     def _stop_timer(self) -> None:
         if self._start_timer is not None:
@@ -361,10 +396,6 @@ class Upstream:
 
 def _child(transport: UpstreamTransport | None) -> Child | None:
     return transport if isinstance(transport, Child) else None
-
-
-def _initialize_id(initialize: Message | None) -> str:
-    return f"shaping-initialize-{initialize.id if initialize else ''}"
 
 
 def _server_name(message: Message) -> str | None:
@@ -501,3 +532,15 @@ def command_server(
         return Upstream(label, connect, seconds or START_SECONDS, names_itself=name is None)
 
     return make
+
+
+@contextlib.asynccontextmanager
+async def connected(upstream: Upstream) -> AsyncIterator[Upstream]:
+    """Connect to a server as a client of our own, and leave at the end of the block."""
+    info = {"name": "shaping", "version": "1"}
+    try:
+        await upstream.ask("initialize", {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": info})
+        await upstream.send(write({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+        yield upstream
+    finally:
+        await upstream.close()
