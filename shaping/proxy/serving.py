@@ -255,21 +255,15 @@ class ShaperLoader:
         """Return what answers are shaped by; raise UnusableConfigError where the config still has problems."""
         if self.mcp_shaper is not None:
             return self.mcp_shaper
+        if self._loaded.done() and _is_config_problem(self._loaded.exception()):
+            self._loaded = asyncio.get_running_loop().create_future()
+            self.start()  # it may have been corrected
         try:
             return await self.wait()
-        except Exception as problem:
-            if not _is_config_problem(problem):
-                raise
-        try:
-            found = await asyncio.to_thread(_make_mcp_shaper, self.options)
         except Exception as problem:
             if _is_config_problem(problem):
                 raise UnusableConfigError(problem) from None
             raise
-        used = self._use(found)
-        if used is found:
-            threading.Thread(target=_warm_up, args=(found,), name="shaping-warming", daemon=True).start()
-        return used
 
     def begin_to_write(self) -> None:
         """Write what waits while the server leaves: a client that is tired of waiting for both kills us."""
@@ -290,23 +284,25 @@ class ShaperLoader:
     def _load(self, loop: asyncio.AbstractEventLoop) -> None:
         # Nothing that is imported is garbage, and looking for some takes an eighth of the time.
         gc.disable()
+        found: MCPShaper | BaseException
         try:
-            mcp_shaper = _make_mcp_shaper(self.options)
+            found = _make_mcp_shaper(self.options)
         except BaseException as problem:  # noqa: BLE001 (whatever it is, whoever waits is told)
-            gc.enable()
-            with contextlib.suppress(RuntimeError):  # the client has left already
-                loop.call_soon_threadsafe(self._loaded.set_exception, problem)
-            return
+            found = problem
         with contextlib.suppress(RuntimeError):  # the client has left already
-            loop.call_soon_threadsafe(lambda: self._loaded.set_result(self._use(mcp_shaper)))
-        _warm_up(mcp_shaper)
+            loop.call_soon_threadsafe(self._set_loaded, found)
+        if isinstance(found, BaseException):
+            gc.enable()
+        else:
+            _warm_up(found)
 
-    def _use(self, mcp_shaper: MCPShaper) -> MCPShaper:
-        """Set what answers are shaped by, unless another call was first after the config was corrected."""
-        if self.mcp_shaper is None:
-            self.mcp_shaper = mcp_shaper
-            self.server_log.print_by(mcp_shaper)
-        return self.mcp_shaper
+    def _set_loaded(self, found: MCPShaper | BaseException) -> None:
+        if isinstance(found, BaseException):
+            self._loaded.set_exception(found)
+            return
+        self.mcp_shaper = found
+        self.server_log.print_by(found)
+        self._loaded.set_result(found)
 
 
 def print_line(name: str, line: bytes, mcp_shaper: MCPShaper | None = None) -> None:
