@@ -48,7 +48,6 @@ class ShapingMiddleware(Middleware):
     ) -> None:
         """Make the middleware; `recorder` keeps what the tools answer, for `shaping suggest`."""
         self.mcp_shaper = open_mcp_shaper(config, shaper=shaper, expand=expand, recorder=recorder)
-        self._notifier = self.mcp_shaper.notifier()
 
     async def on_list_tools(
         self,
@@ -127,12 +126,11 @@ class ShapingMiddleware(Middleware):
         call_next: CallNext[mcp_types.ReadResourceRequestParams, ResourceResult],
     ) -> ResourceResult:
         """Pass a resource on without the secrets in it."""
-        result = await self._asked(call_next, context)
+        name = self._name_of("resources/read", str(context.message.uri), context)
+        result = await self._asked(call_next, context, name)
         if not isinstance(result, ResourceResult):
             return result
-        protection = self.mcp_shaper.protection
-        name = self.mcp_shaper.resource_name(str(context.message.uri), _server_name(context))
-        return result.model_copy(update={"contents": _read(protection, name, result.contents)})
+        return result.model_copy(update={"contents": _read(self.mcp_shaper.protection, name, result.contents)})
 
     async def on_get_prompt(
         self,
@@ -140,29 +138,28 @@ class ShapingMiddleware(Middleware):
         call_next: CallNext[mcp_types.GetPromptRequestParams, PromptResult],
     ) -> PromptResult:
         """Pass a prompt on without the secrets in it."""
-        result = await self._asked(call_next, context)
+        name = self._name_of("prompts/get", context.message.name, context)
+        result = await self._asked(call_next, context, name)
         if not isinstance(result, PromptResult):
             return result
-        protection = self.mcp_shaper.protection
-        name = self.mcp_shaper.full_name(context.message.name, _server_name(context))
-        return result.model_copy(update={"messages": _said(protection, name, result.messages)})
+        return result.model_copy(update={"messages": _said(self.mcp_shaper.protection, name, result.messages)})
 
-    async def _asked(self, call_next: CallNext[AskedT, ResultT], context: MiddlewareContext[AskedT]) -> ResultT:
+    def _name_of(self, method: str, name: str, context: MiddlewareContext[Any]) -> str:
+        return self.mcp_shaper.name_of(method, name, _server_name(context))
+
+    async def _asked(
+        self, call_next: CallNext[AskedT, ResultT], context: MiddlewareContext[AskedT], name: str
+    ) -> ResultT:
         try:
             return await call_next(context)
         except MCPError as error:
-            name = self.mcp_shaper.full_name(str(getattr(context.message, "name", "")), _server_name(context))
             raise self.mcp_shaper.protection.protocol_error(error, name) from None
 
     async def _session(self, context: Context | None) -> Session | None:
         # A server calls its own tools without a client too; then there is nobody to shape for.
         if context is None or context.request_context is None:
             return None
-        session = self.mcp_shaper.session(context.session)
-        if self.mcp_shaper.refresh(session):
-            await context.session.send_tool_list_changed()
-        self._notifier.start()
-        return session
+        return await self.mcp_shaper.open_session(context.session)
 
     async def _know(self, session: Session, name: str, context: MiddlewareContext[Any]) -> None:
         """Make a tool's schema known even for a client that calls before it lists."""
@@ -187,8 +184,7 @@ class ShapingMiddleware(Middleware):
         elif isinstance(error, NotFoundError):
             detail = error_from_text(str(error), called.name, session.tools)
         else:
-            table, debug = self.mcp_shaper.error_settings(called)
-            detail = error_from_exception(error, table, debug=debug)
+            detail = self.mcp_shaper.describe_error(called, error, error_from_exception)
         return self.mcp_shaper.error_result(session, called, detail, raised=raised, raw=error_text(error), **about)
 
 

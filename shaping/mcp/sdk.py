@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
-from shaping.mcp.errors import error_from_cause, error_text
+from shaping.mcp.errors import error_text
 from shaping.mcp.shaper import MCPShaper, open_mcp_shaper
 from shaping.response import CallNotes
 
@@ -79,7 +79,6 @@ class ShapedServer:
     def __init__(self, mcp_shaper: MCPShaper, server: Any) -> None:
         self.mcp_shaper = mcp_shaper
         self.server = server
-        self._notifier = mcp_shaper.notifier()
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Shape tools and their results, and take the secrets out of every other answer of the server."""
@@ -90,10 +89,7 @@ class ShapedServer:
         if ctx.method not in _TOOLS:
             answer = await call_next(ctx)
             return self.mcp_shaper.protection.protect(answer, ctx.method) if isinstance(answer, dict) else answer
-        session = self.mcp_shaper.session(ctx.session)
-        if self.mcp_shaper.refresh(session):
-            await ctx.session.send_tool_list_changed()
-        self._notifier.start()
+        session = await self.mcp_shaper.open_session(ctx.session)
         if ctx.method == "tools/call":
             return await self._call(session, ctx, call_next)
         result = await call_next(ctx)
@@ -101,22 +97,17 @@ class ShapedServer:
             return self.mcp_shaper.list_result(session, result, lambda _: self.server.name)
         return result
 
-    def _asked_for(self, ctx: ServerRequestContext[Any, Any]) -> str:
-        return self.mcp_shaper.full_name(str((ctx.params or {}).get("name") or ""), self.server.name)
-
     async def _read(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Pass a resource or a prompt on without the secrets in it."""
+        asked = str((ctx.params or {}).get("uri" if ctx.method == "resources/read" else "name"))
+        name = self.mcp_shaper.name_of(ctx.method, asked, self.server.name)
         try:
             result = await call_next(ctx)
         except MCPError as error:
-            raise self.mcp_shaper.protection.protocol_error(error, self._asked_for(ctx)) from None
-        uri = str((ctx.params or {}).get("uri"))
-        name = (
-            self._asked_for(ctx)
-            if ctx.method == "prompts/get"
-            else self.mcp_shaper.resource_name(uri, self.server.name)
-        )
-        return self.mcp_shaper.protection.resource_or_prompt(name, result, uri) if isinstance(result, dict) else result
+            raise self.mcp_shaper.protection.protocol_error(error, name) from None
+        if not isinstance(result, dict):
+            return result
+        return self.mcp_shaper.protection.resource_or_prompt(name, result, asked)
 
     async def _call(self, session: Session, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         params = dict(ctx.params or {})
@@ -134,7 +125,8 @@ class ShapedServer:
             with notes, _crashes() as crashes:
                 result = await call_next(ctx)
         except MCPError as error:
-            raise self.mcp_shaper.protection.protocol_error(error, self._asked_for(ctx)) from None
+            full_name = self.mcp_shaper.full_name(name, self.server.name)
+            raise self.mcp_shaper.protection.protocol_error(error, full_name) from None
         except ValidationError:
             raise
         except Exception as error:  # noqa: BLE001 - every failure of a tool is told in one form
@@ -148,8 +140,7 @@ class ShapedServer:
     def _failed(
         self, session: Session, called: ToolRequest, error: BaseException, about: dict[str, Any], raw: Mapping[str, Any]
     ) -> dict[str, Any]:
-        table, debug = self.mcp_shaper.error_settings(called)
-        detail = error_from_cause(error, table, debug=debug)
+        detail = self.mcp_shaper.describe_error(called, error)
         return self.mcp_shaper.error_result(session, called, detail, raised=error, raw=raw, **about)
 
     async def _know(self, session: Session, name: str, ctx: ServerRequestContext[Any, Any]) -> None:

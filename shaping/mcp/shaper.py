@@ -14,7 +14,7 @@ import orjson
 from shaping.errors import ErrorDetail, ToolError, from_exception, make_error
 from shaping.errors.exceptions import says_less
 from shaping.ledger import Ledger, open_ledger
-from shaping.mcp.errors import error_from_text, error_text, own_words
+from shaping.mcp.errors import error_from_cause, error_from_text, error_text, own_words
 from shaping.mcp.protection import MessageProtection
 from shaping.mcp.result import ShapedResult, error_result, shape_in_context, text_of, with_meta
 from shaping.mcp.schema import advertised_schema, shows_no_more, usable
@@ -88,6 +88,7 @@ class MCPShaper:
         self.recorder = recorder
         self.protection = MessageProtection(shaper)
         self.sessions = Sessions()
+        self._notifier = self.notifier(self.sessions.live)
         self._call_log = CallRecorder(ledger, shaper, recorder)
         self._idle_rules: set[str] = set()  # rules that match no tool, and were logged as such
         self._warmed = False
@@ -96,14 +97,18 @@ class MCPShaper:
         """Begin the session of a client of the proxy."""
         return Session(self.shaper.loaded_config, client_info, owner=owner)
 
-    def session(self, sdk_session: Any) -> Session:
-        """Return the session of a request; with the first one a server has begun to serve."""
+    async def open_session(self, sdk_session: Any) -> Session:
+        """Return the session of a request, up to date; with the first one a server has begun to serve."""
         self.warm_up()
-        return self.sessions.of(sdk_session, self.shaper.loaded_config)
+        session = self.sessions.of(sdk_session, self.shaper.loaded_config)
+        if self.refresh(session):
+            await sdk_session.send_tool_list_changed()
+        self._notifier.start()
+        return session
 
-    def notifier(self, live: Callable[[], Sequence[tuple[Session, Notify]]] | None = None) -> ToolListNotifier:
-        """Return what notifies clients of changed tools: those of an SDK's sessions, or those that a proxy names."""
-        return ToolListNotifier(self, live or self.sessions.live)
+    def notifier(self, live: Callable[[], Sequence[tuple[Session, Notify]]]) -> ToolListNotifier:
+        """Return what notifies the clients of sessions of changed tools."""
+        return ToolListNotifier(self, live)
 
     def warm_up(self) -> None:
         """Load in the background what the first answer will need, once."""
@@ -199,10 +204,12 @@ class MCPShaper:
         """Return a tool's name with its server's before it, as the config's rules may have it."""
         return tool if tool == EXPAND else full_name(tool, server)
 
-    def resource_name(self, uri: str, server: str) -> str:
-        """Return the name that the config has rules for: the URI where a rule is for that, else with its server."""
+    def name_of(self, method: str, name: str, server: str) -> str:
+        """Return the name by which the config may have rules for a prompt, or for a resource: its URI where one is."""
         rules = self.shaper.loaded_config.config.tool_overrides or {}
-        return uri if any("://" in rule and is_for(uri, rule) for rule in rules) else self.full_name(uri, server)
+        if method == "resources/read" and any("://" in rule and is_for(name, rule) for rule in rules):
+            return name
+        return self.full_name(name, server)
 
     def own_answer(self, session: Session, called: ToolRequest) -> Callable[[], dict[str, Any]] | None:
         """Return what answers a call that is not the server's: of our own tool, or of one that is hidden; else None."""
@@ -213,10 +220,12 @@ class MCPShaper:
         error = error_from_text(f"Unknown tool: {called.name!r}", called.name, session.tools)
         return partial(self.error_result, session, called, error)
 
-    def error_settings(self, called: ToolRequest) -> tuple[Mapping[str, str], bool]:
-        """Return the config's codes for exceptions, and whether all that is known of a tool's errors is told."""
+    def describe_error(
+        self, called: ToolRequest, error: BaseException, describe: Callable[..., ErrorDetail] = error_from_cause
+    ) -> ErrorDetail:
+        """Describe what a tool raised by the config's codes for exceptions."""
         plan = self.shaper.plan(self.full_name(called.name, called.server), surface="mcp")
-        return self.shaper.loaded_config.config.errors, plan.debug
+        return describe(error, self.shaper.loaded_config.config.errors, debug=plan.debug)
 
     def take_call(self, session: Session, params: dict[str, Any], server: str) -> tuple[dict[str, Any], ToolRequest]:
         """Take what a call asks of us out of its parameters; they are the same object where it asks nothing there."""

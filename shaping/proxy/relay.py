@@ -133,8 +133,8 @@ class Relay:
         except UnusableConfigError as problem:
             await self._refuse(message, asked, problem)
             return
-        if asked is not None and asked.method == "tools/list":
-            self._announce(mcp_shaper, session)
+        if asked is not None and asked.method == "tools/list" and self._notifier is not None:
+            self._notifier.start()
         clean = partial(self._clean, message, asked, mcp_shaper, session, took)
         await self._send(await asyncio.to_thread(clean) if len(message.line) > _LARGE else clean())
 
@@ -194,7 +194,8 @@ class Relay:
     async def _open(self) -> tuple[MCPShaper, Session]:
         mcp_shaper = await self._loader.get()
         if self._opened is None:
-            self._opened = mcp_shaper, mcp_shaper.begin(self._client_info, self._owner)
+            session = mcp_shaper.begin(self._client_info, self._owner)
+            self._opened, self._notifier = (mcp_shaper, session), mcp_shaper.notifier(lambda: [(session, self._notify)])
         return self._opened
 
     async def _call(self, message: Message) -> None:
@@ -205,7 +206,8 @@ class Relay:
             words = {"type": "text", "text": str(problem)}
             await self._send(_our_answer(message, {"content": [words], "isError": True}))
             return
-        self._announce(mcp_shaper, session)
+        if self._notifier is not None:
+            self._notifier.start()
         name = str(message.params.get("name", ""))
         params, called = mcp_shaper.take_call(session, message.params, self.upstream.server_of(name))
         find_answer = partial(mcp_shaper.own_answer, session, called)
@@ -268,7 +270,7 @@ class Relay:
         # A server that is asked for the first time by this very call is known by now.
         server = self.upstream.server_of(asked.name)
         if asked.called is None:
-            name = (mcp_shaper.full_name if method == "prompts/get" else mcp_shaper.resource_name)(asked.name, server)
+            name = mcp_shaper.name_of(method, asked.name, server)
             return mcp_shaper.protection.resource_or_prompt(name, result, asked.name)
         self._remember_task(result, asked)
         about = {"duration_ms": round(took * 1000, 3)} if took else {}
@@ -278,12 +280,6 @@ class Relay:
         task = result.get("task")
         if isinstance(task, dict) and "taskId" in task:
             _remember(self._calls_by_task_id, str(task["taskId"]), asked)
-
-    def _announce(self, mcp_shaper: MCPShaper, session: Session) -> None:
-        """Notify the client of tools that a new config changes, where the config says so."""
-        if self._notifier is None:
-            self._notifier = mcp_shaper.notifier(lambda: [(session, self._notify)])
-        self._notifier.start()
 
     async def _notify(self, method: str) -> None:
         await self._send(write({"jsonrpc": "2.0", "method": method}))

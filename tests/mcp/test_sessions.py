@@ -64,7 +64,7 @@ def test_a_block_in_the_program_outranks_the_config() -> None:
 )
 def test_an_agents_wishes_are_read_in_any_form(control: Any, fields: tuple[str, ...] | None) -> None:
     adapter = MCPShaper(Shaper({"agent_controls": True}))
-    session = adapter.session(SimpleNamespace())
+    session = adapter.sessions.of(SimpleNamespace(), adapter.shaper.loaded_config)
     params, wishes = adapter.take_call(session, {"arguments": {"q": 1, "_shape": control}}, "")
     assert params == {"arguments": {"q": 1}}
     assert (wishes.overrides.fields if wishes.overrides else None) == fields
@@ -74,7 +74,7 @@ def test_an_agents_wishes_are_read_in_any_form(control: Any, fields: tuple[str, 
 def test_a_call_that_was_taken_for_ours_is_answered_whatever_changes_meanwhile(tool: str) -> None:
     environ: dict[str, str] = {}
     adapter = MCPShaper(Shaper({"tools": {"hidden": {"drop": True}}}, environ=environ))
-    session = adapter.session(SimpleNamespace())
+    session = adapter.sessions.of(SimpleNamespace(), adapter.shaper.loaded_config)
     answer = adapter.own_answer(session, adapter.take_call(session, {"name": tool, "arguments": {"ref": "r_x"}}, "")[1])
     environ["SHAPING"] = "off"
     assert answer is not None
