@@ -15,7 +15,8 @@ from shaping import Shaper, ToolError, shape
 from shaping.cleaning import protect_or_withhold
 from shaping.commands import plan_for, run_command
 from shaping.integrations import ToolResults
-from shaping.mcp.protection import MessageProtection, protect_after_fault
+from shaping.mcp.protection import protect_after_fault
+from shaping.mcp.server_messages import MessageProtection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

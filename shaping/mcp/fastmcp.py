@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fastmcp import Context
 
     from shaping.learning.record import Recorder
-    from shaping.mcp.protection import MessageProtection
+    from shaping.mcp.server_messages import MessageProtection
     from shaping.mcp.sessions import Session, ToolRequest
     from shaping.shaper import Shaper
 

@@ -1,44 +1,30 @@
-"""What goes out besides a tool's data: other messages and members, without secrets and private fields."""
+"""What goes out in a tool's result besides its data, without secrets and private fields."""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import orjson
 
 from shaping.cleaning import WITHHELD, data_in, protect, replaced
-from shaping.cleaning.call import limit_value
-from shaping.mcp.definitions import (
-    ANSWER_WORDS,
-    DEFINITIONS,
-    NO_ADDRESS,
-    clean_address,
-    clean_definition,
-    clean_members,
-)
 from shaping.mcp.parts import TEXT_MEMBERS, binary_members, is_text, read_data
 from shaping.parsers.json import write_json
 from shaping.paths import FieldPlan, compile_fields, deep_path
 from shaping.paths.strings import PRIVATE_MARK
 from shaping.redaction import SplitKeyRedactor, log_fault, redact
 from shaping.redaction.credentials import PRIVATE_KEY
-from shaping.redaction.redact import rules_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from mcp.shared.exceptions import MCPError
-
     from shaping.paths.strings import Unreadable
     from shaping.response import Warned
     from shaping.settings.plan import Plan
-    from shaping.shaper import Shaper
 
 logger = logging.getLogger("shaping")
 
@@ -80,11 +66,8 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else write_json(value).decode()
 
 
-ValueT = TypeVar("ValueT")
 _KNOWN = frozenset({"content", "structuredContent", "_meta"})  # all other members of a result are the server's own
 _USUAL = (("isError", False), ("isError", True), ("resultType", "complete"))  # but for these, which hold no secret
-# What the protocol asks for in a notification, whatever is said in it.
-_NOTIFIED = {"notifications/progress": ("progressToken", "progress", "total")}
 # What the protocol itself says in an object of its own: by these words a client reads it, so that no path means them.
 _FIXED = {
     "type": re.compile(r"[a-z_]{1,40}"),
@@ -94,12 +77,12 @@ _FIXED = {
     "level": re.compile("debug|info|notice|warning|error|critical|alert|emergency"),
     "status": re.compile("working|input_required|completed|failed|cancelled"),
 }
-_REQUESTS = ("elicitation/create", "sampling/createMessage", "roots/list")
 _HOLDERS = frozenset({"text", "message", "data"})  # a path with such a name is meant for what is in them
 _INSIDE = "said by a tool"  # stands for the name of a holder while it is looked into
 _REQUIRED = frozenset({"text", "uri", "name", "message"})  # without them an object of the protocol is none
 _IS_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_LOG_LINES = 50  # after the first that one may go on with
+_PARAMETER = re.compile(r"([?&;#/]([^?&;#/=]{1,400})=)([^?&;#/{}]+)")
+NO_ADDRESS = "data:,"
 _SPLIT = "[withheld: a private field stands in several blocks]"
 
 
@@ -119,16 +102,16 @@ def protect_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, 
         return result, hits
     usual = [name for name in result if name in _KNOWN or (name, result[name]) in _USUAL]
     if len(usual) < len(result):
-        result = clean_members(result, partial(_redacted, plan=plan, place="result.", hits=hits), usual)
+        result = clean_members(result, partial(redacted, plan=plan, place="result.", hits=hits), usual)
     if result.get("content"):
-        blocks = enumerate(_clean_across_blocks(result["content"], plan, hits))
+        blocks = enumerate(clean_across_blocks(result["content"], plan, hits))
         clean = [
-            _clean_block(block, plan, f"content[{place}].", hits, () if all_of_it or not is_text(block) else ("text",))
+            clean_block(block, plan, f"content[{place}].", hits, () if all_of_it or not is_text(block) else ("text",))
             for place, block in blocks
         ]
         result = {**result, "content": clean}
     if result.get("_meta"):
-        result = {**result, **_redacted({"_meta": result["_meta"]}, plan, "", hits)}
+        result = {**result, **redacted({"_meta": result["_meta"]}, plan, "", hits)}
     return result, hits
 
 
@@ -166,163 +149,37 @@ def protect_after_fault(result: Mapping[str, Any], plan: Plan, fault: Exception)
         return {"content": [{"type": "text", "text": WITHHELD}], "isError": True, "_meta": {META_KEY: about}}
 
 
-class MessageProtection:
-    """Takes secrets and private fields out of messages that are not shaped; what has none comes back as it is."""
-
-    def __init__(self, shaper: Shaper) -> None:
-        self._shaper = shaper
-        self._begun: dict[str, list[str]] = {}  # lines of each server's log that the next one may go on with
-        self._keys: defaultdict[str, SplitKeyRedactor] = defaultdict(SplitKeyRedactor)  # of each server's log
-
-    @property
-    def _is_on(self) -> bool:
-        return self._shaper.mode == "on"
-
-    def _plan(self, tool: str = "") -> Plan:
-        """Return a tool's plan with what is private or masked of any: a resource or a log belongs to none of them."""
-        plan = self._shaper.plan(tool, surface="mcp")
-        paths = self._shaper.loaded_config.private_paths
-        return plan.replace(
-            private=_compiled(paths) if paths else None,
-            redact=replace(plan.redact, paths=tuple(map(deep_path, self._shaper.loaded_config.masked_paths))),
-        )
-
-    def _private_or_masked(self) -> FieldPlan | None:
-        """Return the private and the masked paths of all tools as one, for what a mask would break: it is left out."""
-        config = self._shaper.loaded_config
-        paths = (*config.private_paths, *map(deep_path, config.masked_paths))
-        return _compiled(paths) if paths else None
-
-    def resource_or_prompt(self, name: str, wire: dict[str, Any], uri: str = "") -> dict[str, Any]:
-        """Clean a resource that was read or a prompt, by the rules for its name; `uri` is what was asked for."""
-        if not self._is_on:
-            return wire
-        plan = self._plan(name)
-        said = _with_blocks(wire, lambda blocks: _clean_across_blocks(blocks, plan, []))
-
-        def block(value: Mapping[str, Any]) -> Mapping[str, Any]:
-            return _clean_block(value, plan, skipped=("uri",) if value.get("uri") == uri else ())
-
-        def message(value: Mapping[str, Any]) -> dict[str, Any]:
-            content = value.get("content")
-            blocks = [content] if isinstance(content, dict) else content if _is_objects(content) else None
-            skipped = {"role"} if _is_fixed("role", value.get("role")) else set()
-            out = _clean_other_object(value, plan, skipped if blocks is None else {*skipped, "content"})
-            if blocks is None:
-                return out
-            clean = [block(one) for one in blocks]
-            return {**out, "content": clean[0] if isinstance(content, dict) else clean}
-
-        of_items = {"contents": block, "messages": message}
-        items = {
-            name: [clean(one) for one in said[name]] for name, clean in of_items.items() if _is_objects(said.get(name))
-        }
-        out = {**_clean_other_object(said, plan, items), **items}
-        return wire if out == wire else out
-
-    def protect(self, said: ValueT, method: str = "") -> ValueT:
-        """Take secrets and private fields out of whatever else a server says in answer to a method, or by itself."""
-        if not self._is_on:
-            return said
-        plan, protected, clean = self._plan(), self._private_or_masked(), said
-        if method in DEFINITIONS:
-            clean = said if protected is None else clean_definition(said, protected, ANSWER_WORDS)
-            # The names and paths in a definition are those of its schemas.
-            plan = plan.replace(private=None, redact=replace(plan.redact, names=False, paths=()))
-        clean = protect(clean, plan)
-        return said if clean == said else clean
-
-    def params(self, method: str, params: Any, keys: SplitKeyRedactor | None = None) -> Any:
-        """Clean the parameters of a message, which stays one: what the protocol asks for stays beside a label.
-
-        `keys` knows of the private key that an earlier notification began.
-        """
-        if not self._is_on or not isinstance(params, dict):
-            return self.protect(params)
-        plan = self._plan()
-        if keys is not None and method.startswith("notifications/"):
-            params = self.without_key_rest(params, keys)
-        own = {
-            name: value
-            for name, value in params.items()
-            if (name in _NOTIFIED.get(method, ()) and type(value) in (int, float))
-            and not (plan.private and plan.private.is_label(name))
-        }
-        if method == "sampling/createMessage" and _is_objects(params.get("messages")):
-            own |= self.resource_or_prompt("", {"messages": params["messages"]})
-        if method == "elicitation/create" and isinstance(params.get("requestedSchema"), dict):
-            schema = self.protect({"inputSchema": params["requestedSchema"]}, "tools/list")["inputSchema"]
-            own["requestedSchema"] = schema
-        rest = {name: value for name, value in params.items() if name not in own}
-        return {**own, **_clean_protocol_object(rest, plan)}
-
-    def input_requests(self, asked: Any, clean: Any) -> Any:
-        """Return the requests in a result as they were cleaned; those that a client knows stay requests."""
-        if not isinstance(asked, dict) or not isinstance(clean, dict):
-            return clean
-        known = {
-            name: {**clean[name], "method": one["method"], "params": self.params(one["method"], one["params"])}
-            for name, one in asked.items()
-            if isinstance(one, dict) and isinstance(clean.get(name), dict)
-            if one.get("method") in _REQUESTS and isinstance(one.get("params"), dict)
-        }
-        return clean | known
-
-    def log_line(self, server: str, line: str) -> str:
-        """Clean a line of a log of what earlier ones began: a private key, or a text that is withheld."""
-        before = self._begun.pop(server, [])
-        goes_on = before and (line[:1].isspace() or not line)
-        line = self.without_key_rest(line, self._keys[server])
-        lines = [*before[:1], *before[1:][-_LOG_LINES:], line] if goes_on else [line]
-        private = self._private_or_masked() if self._is_on else None
-        if goes_on and private is not None and private.is_named_in(before[0]):
-            clean = PRIVATE_MARK if line.strip() else line
-        else:
-            clean = self.protect(lines)[-1]
-        if clean != line or (private is not None and private.is_named_in(line)) or (goes_on and not line.strip()):
-            self._begun[server] = lines
-        return clean
-
-    def without_key_rest(self, said: ValueT, keys: SplitKeyRedactor) -> ValueT:
-        """Take out of a message of a log what belongs to a private key of an earlier one."""
-        return keys.clean(said) if self._is_on and self._plan().redact.values else said
-
-    def recorded_tools(self, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Take private fields out of the definitions of tools as they are kept on disk, whatever the mode."""
-        private = self._private_or_masked()
-        return tools if private is None else clean_definition(tools, private)
-
-    def error(self, error: Any, tool: str = "") -> Any:
-        """Clean the words and the data of a JSON-RPC error, and cut them to the budget."""
-        if not isinstance(error, dict) or not self._is_on:
-            return self.protect(error)
-        plan, code = self._plan(tool), {"code"} if isinstance(error.get("code"), int) else set()
-        clean = clean_members(error, partial(_clean_protocol_object, plan=plan), code)
-        said = {name: clean[name] for name in ("message", "data") if name in clean}
-        cut = limit_value(said, 1, plan)
-        clean = clean if cut is said else {**clean, "message": "", "data": None, **cut}
-        return error if clean == error else clean
-
-    def protocol_error(self, error: MCPError, tool: str = "") -> MCPError:
-        """Clean the SDK's protocol error."""
-        from mcp.shared.exceptions import MCPError as ProtocolError  # noqa: PLC0415 (an extra)
-
-        said = {"message": error.error.message, "data": error.error.data}
-        clean = self.error(said, tool)
-        if clean is said:
-            return error
-        return ProtocolError(error.error.code, clean.get("message", ""), clean.get("data"))
-
-    def may_hold_back(self, line: bytes) -> bool:
-        """Return whether the bytes of a message may hold a secret, or something private."""
-        return self._is_on and bool(self._private_or_masked() or rules_for(line.decode(errors="replace")).rules)
+def clean_members(
+    value: Mapping[str, Any], clean: Callable[[dict[str, Any]], Mapping[str, Any]], skipped: Collection[str] = ()
+) -> dict[str, Any]:
+    """Clean an object as a whole but for the members to skip; the order of its members stays."""
+    out = {
+        **clean({name: member for name, member in value.items() if name not in skipped}),
+        **{name: member for name, member in value.items() if name in skipped},
+    }
+    return {name: out[name] for name in (*value, *out) if name in out}
 
 
-def _is_objects(value: Any) -> TypeGuard[list[dict[str, Any]]]:
-    return isinstance(value, list) and all(isinstance(one, dict) for one in value)
+def clean_address(address: str, private: FieldPlan) -> str:
+    """Take the values of private parameters out of an address, which stays one."""
+    if address.lstrip()[:5].lower() == "data:":
+        return NO_ADDRESS if names_private(address, private) else address
+    # A value may be the name of what another parameter holds.
+    is_label = any(private.is_label(unquote(found[3])) for found in _PARAMETER.finditer(address))
+
+    def value(found: re.Match[str]) -> str:
+        is_private = is_label or private.is_label(found[2]) or names_private(found[3], private)
+        return found[1] if is_private else found[0]
+
+    return _PARAMETER.sub(value, address)
 
 
-def _clean_across_blocks(blocks: Sequence[Any], plan: Plan, hits: list[Warned]) -> Sequence[Any]:
+def names_private(text: Any, private: FieldPlan) -> bool:
+    """Return whether a text is more than the name of a private field and holds one."""
+    return isinstance(text, str) and private.apply([text]) != [text]
+
+
+def clean_across_blocks(blocks: Sequence[Any], plan: Plan, hits: list[Warned]) -> Sequence[Any]:
     """Take out of blocks the secrets and private texts that begin in one and go on in the next."""
     if len(blocks) < 2:
         return blocks
@@ -374,23 +231,6 @@ def _without_split_keys(content: Sequence[Any], hits: list[Warned]) -> Sequence[
     return out
 
 
-def _with_blocks(wire: dict[str, Any], change: Callable[[Sequence[Any]], Sequence[Any]]) -> dict[str, Any]:
-    """Change the contents of a resource that was read, or the blocks of all of a prompt's messages, as one row."""
-    out = dict(wire)
-    if _is_objects(wire.get("contents")):
-        out["contents"] = change(wire["contents"])
-    if _is_objects(wire.get("messages")):
-        contents = [message.get("content") for message in wire["messages"]]
-        lists = [one if _is_objects(one) else [one] if isinstance(one, dict) else [] for one in contents]
-        blocks = iter(change([block for one in lists for block in one]))
-        kept = [[next(blocks) for _ in one] for one in lists]
-        out["messages"] = [
-            {**message, "content": new if isinstance(old, list) else new[0]} if new else message
-            for message, old, new in zip(wire["messages"], contents, kept, strict=True)
-        ]
-    return out
-
-
 def _mark(text: str | None, private: FieldPlan) -> str:
     """Return what stands for a text that is withheld whole; nothing for one that is not."""
     notes: list[Unreadable] = []
@@ -399,11 +239,12 @@ def _mark(text: str | None, private: FieldPlan) -> str:
 
 
 @lru_cache(maxsize=64)
-def _compiled(paths: tuple[str, ...]) -> FieldPlan:
+def compiled(paths: tuple[str, ...]) -> FieldPlan:
+    """Compile paths that hold at any depth."""
     return compile_fields(None, paths, withhold=True).at_any_depth()
 
 
-def _clean_block(
+def clean_block(
     block: Mapping[str, Any],
     plan: Plan,
     place: str = "",
@@ -415,12 +256,12 @@ def _clean_block(
         return block
     resource = block.get("resource")
     if isinstance(resource, dict):
-        block = {**block, "resource": _clean_block(resource, plan, f"{place}resource.", hits)}
+        block = {**block, "resource": clean_block(resource, plan, f"{place}resource.", hits)}
         skipped = {*skipped, "resource"}
-    return _clean_protocol_object(block, plan, place, hits, {*binary_members(block), *skipped})
+    return clean_protocol_object(block, plan, place, hits, {*binary_members(block), *skipped})
 
 
-def _clean_protocol_object(
+def clean_protocol_object(
     value: Mapping[str, Any],
     plan: Plan,
     place: str = "",
@@ -430,10 +271,10 @@ def _clean_protocol_object(
     """Clean an object that the protocol defines: it stays valid where a path has the name of a member of it."""
     if plan.private is not None:
         value = _keep_form(value, plan.private, plan.private.apply, skipped)
-    redacted = partial(_redacted, plan=plan, place=place, hits=hits)
+    clean = partial(redacted, plan=plan, place=place, hits=hits)
     if not plan.redact.paths or plan.redact.off:
-        return clean_members(value, redacted, skipped)
-    return _keep_form(value, _compiled(plan.redact.paths), redacted, skipped)
+        return clean_members(value, clean, skipped)
+    return _keep_form(value, compiled(plan.redact.paths), clean, skipped)
 
 
 def _keep_form(
@@ -443,7 +284,7 @@ def _keep_form(
     skipped: Collection[str],
 ) -> dict[str, Any]:
     """Clean an object by a function, but for the protocol's own words, and put back the members that it requires."""
-    fixed = {name for name in value if _is_fixed(name, value[name])}
+    fixed = {name for name in value if is_fixed(name, value[name])}
     holders = [name for name in value if name in _HOLDERS and name not in skipped and protected.is_label(name)]
     said = dict(value)
     if "uri" not in skipped and isinstance(said.get("uri"), str):
@@ -456,16 +297,7 @@ def _keep_form(
     return {name: out[name] for name in (*value, *out) if name in out}
 
 
-def _clean_other_object(value: Mapping[str, Any], plan: Plan, skipped: Collection[str]) -> dict[str, Any]:
-    """Clean an object of which paths may take any member, but for those to skip."""
-
-    def clean(looked: dict[str, Any]) -> Mapping[str, Any]:
-        return _redacted(looked if plan.private is None else plan.private.apply(looked), plan, "", None)
-
-    return clean_members(value, clean, skipped)
-
-
-def _redacted(value: Mapping[str, Any], plan: Plan, place: str, hits: list[Warned] | None) -> Mapping[str, Any]:
+def redacted(value: Mapping[str, Any], plan: Plan, place: str, hits: list[Warned] | None) -> Mapping[str, Any]:
     """Mask secrets in an object; `hits` takes a warning for each, with its place."""
     rules = plan.redact
     if rules.off or not value:
@@ -476,7 +308,8 @@ def _redacted(value: Mapping[str, Any], plan: Plan, place: str, hits: list[Warne
     return clean  # type: ignore[no-any-return]  # an object stays one
 
 
-def _is_fixed(name: str, value: Any) -> bool:
+def is_fixed(name: str, value: Any) -> bool:
+    """Return whether a member of an object is a word of the protocol's own."""
     return name in _FIXED and isinstance(value, str) and _FIXED[name].fullmatch(value) is not None
 
 

@@ -21,7 +21,8 @@ from benchmarks.placements import CONTENT as SECRET, leaks
 from benchmarks.placements_ways import Ways
 from shaping import Shaper, ShapingMiddleware, ToolError, shape, shape_server
 from shaping.errors import make_error
-from shaping.mcp.protection import MessageProtection, protect_result
+from shaping.mcp.protection import protect_result
+from shaping.mcp.server_messages import MessageProtection
 
 if TYPE_CHECKING:
     from random import Random

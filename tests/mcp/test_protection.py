@@ -11,8 +11,8 @@ from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 
 from shaping.mcp.fastmcp import ShapingMiddleware
-from shaping.mcp.protection import MessageProtection
 from shaping.mcp.sdk import shape_server
+from shaping.mcp.server_messages import MessageProtection
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
