@@ -119,16 +119,14 @@ def is_listing(value: Any) -> bool:
 
 def _whole(structured: Any, texts: Sequence[tuple[int, str]], *, wrapped: bool, is_plain: bool) -> ResultData:
     """Read structured content with the texts that say the same."""
-    part = _mirrored(structured, texts, is_plain=is_plain)
     if not _is_wrap(structured):
-        return ResultData((part,))
-    inner = structured["result"]
-    if part.blocks:
-        return ResultData((DataPart(inner, part.blocks) if wrapped else part,), wrapped=wrapped)
+        return ResultData((_mirrored(structured, texts, is_plain=is_plain),))
     # A mirror of the inner value is as good as the framework's own mark that the outer one is only a wrapper.
-    inside = _mirrored(inner, texts, is_plain=is_plain)
-    wrapped = wrapped or bool(inside.blocks)
-    return ResultData((inside if wrapped else part,), wrapped=wrapped)
+    inside = _mirrored(structured["result"], texts, is_plain=is_plain)
+    if inside.blocks:
+        return ResultData((inside,), wrapped=True)
+    part = _mirrored(structured, texts, is_plain=is_plain)
+    return ResultData((replace(inside, blocks=part.blocks) if wrapped else part,), wrapped=wrapped)
 
 
 def _repeats_blocks(structured: Any, content: Sequence[Mapping[str, Any]]) -> bool:
