@@ -35,7 +35,7 @@ from shaping import Shaper
 from shaping.learning.record import recordings
 from shaping.learning.statistics import TrafficStatistics, read_traffic
 from shaping.learning.suggest import suggest
-from shaping.learning.traffic import ToolCall, Usage, missing, pieces, read_piece, scalars
+from shaping.learning.traffic import ToolCall, Usage, missing, read_file, scalars, traffic_files
 from shaping.learning.transcripts import replay
 from shaping.paths import parse
 from shaping.paths.selection import matches
@@ -183,7 +183,7 @@ def judged_servers(target: float | None, folder: Path, which: Literal["", "servi
     suggested = suggest(read_traffic(first), target=target)
     overrides = {one.tool: one.override for one in suggested if one.rules}
     usage = Usage()
-    calls = [one for piece in pieces(second) for one in read_piece(piece) if isinstance(one, ToolCall)]
+    calls = [one for path in traffic_files(second) for one in read_file(path) if isinstance(one, ToolCall)]
     for call in calls:
         usage.add_call(call)
     plain = replay(Shaper({}, watch=False), calls, usage)

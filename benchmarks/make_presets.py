@@ -27,7 +27,7 @@ from benchmarks.learning_services import record
 from shaping import Shaper
 from shaping.learning.statistics import TrafficStatistics
 from shaping.learning.suggest import suggest
-from shaping.learning.traffic import ToolCall, Usage, pieces, read_piece
+from shaping.learning.traffic import ToolCall, Usage, read_file, traffic_files
 from shaping.tokens import exact
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _recorded(run: int, folder: Path) -> tuple[list[ToolCall], Usage]:
     place = folder / f"services-traffic{run}"
     traffic = place if place.exists() else record(run, folder)
     usage, calls = Usage(), []
-    for call in (one for piece in pieces(traffic) for one in read_piece(piece) if isinstance(one, ToolCall)):
+    for call in (one for path in traffic_files(traffic) for one in read_file(path) if isinstance(one, ToolCall)):
         usage.add_call(call)
         for name, (servers, tools) in RECORDED_TOOLS.items():
             # A proxy writes the server's name before that of a tool that two servers have.

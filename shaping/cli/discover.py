@@ -12,7 +12,16 @@ from shaping.cli.ledger import MODEL, PRICES, price_of_model
 from shaping.cli.output import PROFILE, Answer, columns, progress, quiet, stopped
 from shaping.learning.statistics import TrafficStatistics
 from shaping.learning.suggest import suggest, with_suggestions
-from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, TrafficError, Transcript, Usage, pieces, read_piece
+from shaping.learning.traffic import (
+    BUILT_IN,
+    SHELL,
+    ToolCall,
+    TrafficError,
+    Transcript,
+    Usage,
+    read_file,
+    traffic_files,
+)
 from shaping.learning.transcripts import FORMATS, ToolReplay, find_transcripts, replay
 from shaping.redaction import without_secrets
 from shaping.response import EXPAND, counted
@@ -109,7 +118,7 @@ def _transcripts(home: Path, most: int) -> dict[str, list[Transcript]]:
 
 def _recorded(folder: Path) -> dict[str, list[Transcript]]:
     sessions: dict[str, list[ToolCall]] = {}
-    for call in (one for piece in pieces(folder) for one in read_piece(piece) if isinstance(one, ToolCall)):
+    for call in (one for path in traffic_files(folder) for one in read_file(path) if isinstance(one, ToolCall)):
         sessions.setdefault(call.session, []).append(call)
     return {"recordings": [Transcript(name, tuple(calls)) for name, calls in sessions.items()]}
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from shaping.learning.drift import Baseline, Drift, baseline_path, find_drift, findings_path, keep_findings
-from shaping.learning.fields import covers, found_in, jmespath_names, leads_to, names
+from shaping.learning.fields import covers, found_in, jmespath_names, names
 from shaping.learning.statistics import TrafficStatistics, parallel, statistics_of
-from shaping.learning.traffic import SURFACES, Piece, ToolCall, Usage, folder_size, pieces
+from shaping.learning.traffic import SURFACES, ToolCall, Usage, traffic_files
 from shaping.paths import parse
 from shaping.paths.selection import matches
 from shaping.response import Omission, Shaped, cut_end
@@ -76,24 +76,11 @@ def unanswered(config: LoadedConfig, report: ContractReport) -> list[str]:
     """Name the contracts that no call could answer: they would be kept whatever a rule took."""
     overrides = config.config.tool_overrides or {}
     return [
-        f"{pattern}: {contract.question!r}: {_why_unanswered(config, pattern, contract)}"
+        f"{pattern}: {contract.question!r}: no recorded answer of this tool has anything at {_place(contract)}"
         for pattern, one in overrides.items()
         for contract in one.answers or ()
         if (contract.question, _place(contract)) not in report.answered
     ]
-
-
-def _why_unanswered(config: LoadedConfig, tool: str, contract: AnswerContract) -> str:
-    private = next(one for one in config.explain(tool, surface="mcp") if one.name == "private")
-    for path in private.value:
-        if (
-            leads_to(path, contract.path)
-            if contract.path
-            else not {*names(path)[-1:]}.isdisjoint(jmespath_names(contract.jmespath or ""))
-        ):
-            return f"{path} is private, so no model reads it and no recording has it"
-    has = "is a text that matches" if contract.pattern else "has anything at"
-    return f"no recorded answer of this tool {has} {_place(contract)}"
 
 
 def check_call(shaper: Shaper, call: ToolCall) -> ContractReport:
@@ -207,9 +194,9 @@ def check_traffic(
     """Read the traffic, ask the contracts of every call, and compare with the baseline beside the config."""
     own = [file for file in config.files if file != GIVEN_NAME]
     baseline = Baseline.read(baseline_path(Path(own[0]))) if own else None
-    traffic, merged, todo = TrafficStatistics(), ContractReport(), pieces(folder)
-    with parallel(folder_size(folder)) as run:
-        for done, (some, report) in enumerate(run(partial(_check_piece, _given(config)), todo), 1):
+    traffic, merged, todo = TrafficStatistics(), ContractReport(), traffic_files(folder)
+    with parallel(sum(path.stat().st_size for path in todo)) as run:
+        for done, (some, report) in enumerate(run(partial(_check_file, _given(config)), todo), 1):
             traffic, merged = traffic.merge(some), merged.merge(report)
             progress("answers", done, len(todo))
     drift = find_drift(traffic.ordered(), config, baseline, whole=True)
@@ -221,12 +208,16 @@ def check_traffic(
     return TrafficCheck(calls, merged, tuple(unanswered(config, merged)), tuple(drift), baseline is not None)
 
 
-def _check_piece(config: Path | Mapping[str, Any], piece: Piece) -> tuple[TrafficStatistics, ContractReport]:
-    """Read a piece once, for what its calls are like and for the contracts of a config."""
-    shaper, calls = Shaper(config, watch=False), list[ToolCall]()
-    traffic = statistics_of(Usage(), piece, calls.append)
-    reports = (check_call(shaper, call) for call in calls if not call.failed)
-    return traffic, reduce(ContractReport.merge, reports, ContractReport())
+def _check_file(config: Path | Mapping[str, Any], path: Path) -> tuple[TrafficStatistics, ContractReport]:
+    """Read a recording once, for what its calls are like and for the contracts of a config."""
+    shaper, report = Shaper(config, watch=False), ContractReport()
+
+    def check(call: ToolCall) -> None:
+        nonlocal report
+        if not call.failed:
+            report = report.merge(check_call(shaper, call))
+
+    return statistics_of(Usage(), path, check), report
 
 
 def _given(config: LoadedConfig) -> Path | Mapping[str, Any]:

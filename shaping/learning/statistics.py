@@ -13,16 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 
-from shaping.learning.traffic import (
-    Piece,
-    ToolCall,
-    TrafficError,
-    Usage,
-    Used,
-    folder_size,
-    pieces,
-    read_piece,
-)
+from shaping.learning.traffic import ToolCall, TrafficError, Usage, Used, read_file, traffic_files
 from shaping.noise.vocabulary import LINK_STARTS
 from shaping.paths import join
 from shaping.settings.plan import full_name
@@ -348,9 +339,9 @@ def read_traffic(
     scheduler: str | None = None,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> TrafficStatistics:
-    """Read all recordings of a folder; `progress` is told what is done, how many pieces of it, and of how many."""
-    todo = pieces(folder)
-    with parallel(folder_size(folder), workers, scheduler) as run:
+    """Read all recordings of a folder; `progress` is told what is done, how many files of it, and of how many."""
+    todo = traffic_files(folder)
+    with parallel(sum(path.stat().st_size for path in todo), workers, scheduler) as run:
         usage, merged = Usage(), TrafficStatistics()
         sessions = []
         for done, given in enumerate(run(_usage_of, todo), 1):
@@ -363,19 +354,19 @@ def read_traffic(
     return merged.ordered()
 
 
-def _usage_of(piece: Piece) -> Usage:
+def _usage_of(path: Path) -> Usage:
     """Read only what agents gave to tools."""
     usage = Usage()
-    for one in read_piece(piece):
+    for one in read_file(path):
         if isinstance(one, ToolCall):
             usage.add_call(one)
     return usage
 
 
-def statistics_of(usage: Usage, piece: Piece, each: Callable[[ToolCall], object] = lambda _: None) -> TrafficStatistics:
-    """Read the calls of a piece, and give each to a function too."""
+def statistics_of(usage: Usage, path: Path, each: Callable[[ToolCall], object] = lambda _: None) -> TrafficStatistics:
+    """Read the calls of a recording, and give each to a function too."""
     found = TrafficStatistics()
-    for one in read_piece(piece):
+    for one in read_file(path):
         if isinstance(one, ToolCall):
             found.add(one, usage)
             each(one)
@@ -416,7 +407,7 @@ def _dask(scheduler: str) -> Iterator[Callable[..., Iterable[Any]]]:
     with client:
 
         def run(function: Callable[..., Found], *todo: Iterable[Any]) -> Iterator[Found]:
-            # A worker that dies loses its pieces to another one.
+            # A worker that dies loses its files to another one.
             futures = client.map(function, *map(list, todo), pure=False, retries=2)
             yield from (future.result() for future in futures)
 

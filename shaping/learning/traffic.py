@@ -31,7 +31,6 @@ Form: TypeAlias = Literal["mcp", "value", "text"]
 SHELL: Final = "(shell)"  # the server of commands that a client runs itself
 BUILT_IN: Final = "(built in)"  # the server of a client's other tools, which no proxy stands in front of
 SURFACES: Final[Mapping[str, Surface]] = {"mcp": "mcp", "value": "python", "text": "command"}
-_PIECE: Final = 4_000_000  # bytes that one worker reads at once, whatever the number of workers
 _WORD: Final = re.compile(r"[^\s\"'`()\[\]{}<>,;|=]+")
 _PARTS: Final = re.compile(r"[/\\:@?&#]+")
 _LONGEST: Final = 300  # characters of a value that is looked for as one
@@ -106,71 +105,26 @@ class Transcript:
     turns: tuple[float, ...] = ()  # when the model was asked, each time with all that stood in the session by then
 
 
-@dataclass(frozen=True, slots=True)
-class FileRange:
-    """The lines of a recording that begin in a range of its bytes."""
-
-    path: Path
-    start: int = 0
-    end: int | None = None
-
-
-Piece: TypeAlias = tuple[FileRange, ...]  # what one worker reads at once: part of a large file, or several small ones
 Definition: TypeAlias = tuple[float, str, list[dict[str, Any]]]  # the time, the server and its tools
 
 
-def pieces(folder: Path) -> list[Piece]:
-    """Cut the recordings of a folder into pieces of a size, so that the same folder always gives the same pieces."""
-    files = _files(folder)
+def traffic_files(folder: Path) -> list[Path]:
+    """List the recordings of a folder, or the one that is named; there must be some."""
+    files = [folder] if folder.is_file() else recordings(folder)
     if not files:
         raise TrafficError(
             f"there are no recordings in {folder}; `shaping proxy --record {folder}` makes some,"
             " and `shaping discover` reads what your clients keep"
         )
-    if folder.is_file() and all(one is None for one in read_piece((FileRange(folder),))):
+    if folder.is_file() and all(one is None for one in read_file(folder)):
         raise TrafficError(f"{folder} is not a recording; `shaping proxy --record FOLDER` makes some")
-    found: list[list[FileRange]] = [[]]
-    room = _PIECE
-    for path in files:
-        size = path.stat().st_size
-        cut = path.suffix == ".jsonl" and size > _PIECE
-        for start in range(0, size, _PIECE) if cut else (0,):
-            end = min(start + _PIECE, size)
-            if found[-1] and end - start > room:
-                found.append([])
-                room = _PIECE
-            room -= end - start
-            found[-1].append(FileRange(path, start, end if cut else None))
-    return [tuple(ranges) for ranges in found]
+    return files
 
 
-def folder_size(folder: Path) -> int:
-    """Return the bytes of all recordings of a folder."""
-    return sum(path.stat().st_size for path in _files(folder))
-
-
-def _files(folder: Path) -> list[Path]:
-    return [folder] if folder.is_file() else recordings(folder)
-
-
-def read_piece(piece: Piece) -> Iterator[ToolCall | Definition | None]:
-    """Read the calls of a piece and the definitions of tools; None for a line that is torn."""
-    return map(_read, lines(piece))
-
-
-def lines(piece: Piece) -> Iterator[bytes]:
-    """Read the lines of a piece."""
-    for part in piece:
-        with _opened(part.path) as file:
-            if part.start:
-                file.seek(part.start - 1)
-                file.readline()  # the line that begins before this range belongs to the one before
-            at = file.tell() if part.end is not None else 0
-            for line in file:
-                if part.end is not None and at >= part.end:
-                    break
-                at += len(line)
-                yield line
+def read_file(path: Path) -> Iterator[ToolCall | Definition | None]:
+    """Read the calls of a recording and the definitions of tools; None for a line that is torn."""
+    with _opened(path) as file:
+        yield from map(_read, file)
 
 
 def _opened(path: Path) -> IO[bytes]:

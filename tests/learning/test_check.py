@@ -113,7 +113,7 @@ def test_a_contract_that_no_call_can_answer_does_not_pass(tmp_path: Path) -> Non
     answers.append({"question": "Which?", "pattern": "order: (.*)"})
     done = check(config_with(tmp_path, {"answers": answers}), traffic)
     assert done.returncode == 1
-    assert "'Which?': no recorded answer of this tool is a text that matches order: (.*)" in done.stderr
+    assert "'Which?': no recorded answer of this tool has anything at order: (.*)" in done.stderr
     assert (
         "not answered: shop/list: 'What?': no recorded answer of this tool has anything at orders[].naem" in done.stderr
     )
@@ -253,7 +253,7 @@ def test_while_calls_are_recorded_a_change_is_logged_once_and_kept_for_the_page(
     assert [(one["kind"], one["path"]) for one in kept["drift"]] == [("vanished", ""), ("new", "orders[].memo")]
 
 
-def test_a_private_path_is_never_idle_and_a_contract_on_one_says_that_it_is_private(tmp_path: Path) -> None:
+def test_a_private_path_is_never_idle_and_a_contract_on_one_is_not_answered(tmp_path: Path) -> None:
     answers = [{"question": "Whose?", "path": "orders.buyer.email"}, {"question": "What?", "path": "orders.colour"}]
     override = {"private": ["**.email"], "answers": answers}
     config = config_with(tmp_path, override)
@@ -264,7 +264,7 @@ def test_a_private_path_is_never_idle_and_a_contract_on_one_says_that_it_is_priv
     done = check(config, tmp_path / "traffic")
     assert done.returncode == 1
     assert "matches nothing" not in done.stderr
-    said = "not answered: shop/list: 'Whose?': **.email is private, so no model reads it and no recording has it"
+    said = "not answered: shop/list: 'Whose?': no recorded answer of this tool has anything at orders.buyer.email"
     assert said in done.stderr
     assert "'What?': no recorded answer of this tool has anything at orders.colour" in done.stderr
 

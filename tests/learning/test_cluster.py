@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shaping.learning import traffic as traffic_module
+from shaping.learning.record import recordings
 from shaping.learning.statistics import read_traffic
 from shaping.learning.traffic import TrafficError
 from tests.learning.test_suggest import record
@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def traffic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(traffic_module, "_PIECE", 20_000)
+def traffic(tmp_path: Path) -> Path:
     record(tmp_path / "traffic", sessions=12)
+    for file in recordings(tmp_path / "traffic"):
+        tool, lines = file.name.split(".")[0], file.read_bytes().splitlines(keepends=True)
+        file.unlink()
+        for day in range(1, 9):
+            file.with_name(f"{tool}.2026-09-{day:02d}.jsonl").write_bytes(b"".join(lines[day - 1 :: 8]))
     return tmp_path / "traffic"
 
 

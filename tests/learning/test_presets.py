@@ -13,7 +13,7 @@ from benchmarks import corpus
 from shaping import Shaper
 from shaping.cli.app import build
 from shaping.learning.check import check_call
-from shaping.learning.traffic import ToolCall, pieces, read_piece
+from shaping.learning.traffic import ToolCall, read_file, traffic_files
 from shaping.settings.loading import load
 from shaping.settings.sources import server_presets
 from shaping.tokens import exact
@@ -36,8 +36,8 @@ def test_each_preset_is_a_config_that_loads() -> None:
 def recorded(name: str) -> list[ToolCall]:
     """The calls of a preset's tools: of a second run of its server, and those that the corpora have."""
     tools = PRESETS[name].choices("tool_overrides")
-    (piece,) = pieces(RECORDED)
-    calls = [call for call in read_piece(piece) if isinstance(call, ToolCall) and call.server == name]
+    read = (one for path in traffic_files(RECORDED) for one in read_file(path))
+    calls = [call for call in read if isinstance(call, ToolCall) and call.server == name]
     found = {call.tool for call in calls}
     folders = (corpus.PAYLOADS, corpus.MORE) if corpus.PAYLOADS.exists() else ()
     payloads = (payload for folder in folders for payload in corpus.payloads(folder))

@@ -16,7 +16,7 @@ from shaping.cli.app import build
 from shaping.learning.record import recordings
 from shaping.learning.statistics import TrafficStatistics, read_traffic
 from shaping.learning.suggest import EMPTY, suggest, with_suggestions
-from shaping.learning.traffic import ToolCall, Usage, missing, pieces, read_piece
+from shaping.learning.traffic import ToolCall, Usage, missing, read_file, traffic_files
 from shaping.settings.jsonc import read
 from shaping.settings.loading import load
 
@@ -281,7 +281,7 @@ def test_a_folder_without_recordings_says_how_to_make_some(tmp_path: Path) -> No
 
 
 def _calls(folder: Path) -> list[ToolCall]:
-    return [one for piece in pieces(folder) for one in read_piece(piece) if isinstance(one, ToolCall)]
+    return [one for path in traffic_files(folder) for one in read_file(path) if isinstance(one, ToolCall)]
 
 
 def test_where_no_rule_is_found_the_command_says_so(tmp_path: Path) -> None:
