@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from textwrap import indent
 from typing import Any, Final
 
@@ -28,7 +28,6 @@ from shaping.tokens import count
 
 EMPTY: Final = '{\n  "$schema": "./response_config.schema.json",\n  "tool_overrides": {}\n}\n'
 _LEAST_TOKENS: Final = 3  # of a call, that a rule must save
-_MEASURED: Final = 60_000  # bytes of calls on which every single path is measured
 _MOST_PATHS: Final = 40
 _MOST_SHOWN: Final = 8  # fields of a tool that are told with their share
 _EVIDENCE: Final = 3  # calls of which something was used, before a list or a text is cut to that
@@ -260,38 +259,32 @@ class _Tool:
 
     def _measured(self, rules: list[SuggestedRule]) -> Iterator[SuggestedRule]:
         """Measure what each rule saves on top of those before it."""
-        sizes = accumulate(len(sample.written) for sample in self._found.samples.values())
-        most = max(1, sum(size <= _MEASURED for size in sizes))
-        before, taken = self._cost([], most), []
+        before, taken = self._cost([]), []
         for rule in rules:
             taken.append(rule)
-            after = self._cost(taken, most)
+            after = self._cost(taken)
             saved = (before - after) / self._found.calls
             before = after
             if saved >= _LEAST_TOKENS or rule.key != "exclude_fields":
                 yield replace(rule, saved=saved)
 
-    def _cost(self, rules: Sequence[SuggestedRule], most: int | None = None) -> int:
+    def _cost(self, rules: Sequence[SuggestedRule]) -> int:
         """Return what all recorded calls cost with some rules, by the calls that are kept whole."""
-        shaped = sum(tokens for _, tokens in self._shaped(_override(rules), most))
-        raw = sum(self._raw[:most])
+        shaped, raw = sum(tokens for _, tokens in self._shaped(_override(rules))), sum(self._raw)
         return round(self._found.tokens * shaped / raw) if raw else 0
 
     def _missing(self, override: Mapping[str, Any]) -> set[str]:
         pairs = zip(self._samples, self._shaped(override), strict=True)
         return {value for (_, used), (text, _) in pairs for value in missing(used, text)}
 
-    def _shaped(self, override: Mapping[str, Any], most: int | None = None) -> list[tuple[str, int]]:
+    def _shaped(self, override: Mapping[str, Any]) -> list[tuple[str, int]]:
         """Return what a model reads of each sample with some rules, and its tokens; the same rules are tried once."""
         key = repr(override)
-        if (known := self._known.get(key)) is not None:
-            return known[:most]
-        found = [(text, int(count(text))) for text in self._texts(override, most)]
-        if most is None:
-            self._known[key] = found
-        return found
+        if key not in self._known:
+            self._known[key] = [(text, int(count(text))) for text in self._texts(override)]
+        return self._known[key]
 
-    def _texts(self, override: Mapping[str, Any], most: int | None) -> list[str]:
+    def _texts(self, override: Mapping[str, Any]) -> list[str]:
         overrides = dict(self._config.get("tool_overrides") or {})
         rules = {**overrides.get(self._found.name, {}), **override}
         if "exclude_fields" in override:  # a list that stands nearer to the tool replaces the others
@@ -300,7 +293,7 @@ class _Tool:
         if rules:
             overrides[self._found.name] = rules
         shaper = Shaper({**self._config, "tool_overrides": overrides}, watch=False)
-        return [call.text_after(shaper, self._arguments) for call, _ in self._samples[:most]]
+        return [call.text_after(shaper, self._arguments) for call, _ in self._samples]
 
 
 def existing_rules(config: Mapping[str, Any], tool: str, form: str) -> dict[str, Any]:
