@@ -171,13 +171,9 @@ def _report(by_client: dict[str, list[Transcript]], rows: Iterable[ToolReplay], 
 def _money(rows: Iterable[ToolReplay], price: Price) -> dict[str, float | str]:
     """Price what was read and would have been read: written once, and read from the cache for the turns it stayed."""
     shaped = [row for row in rows if row.server != BUILT_IN]
-    costs = {
-        "before": price.cost(sum(row.before for row in shaped), sum(row.read_before for row in shaped)),
-        "after": price.cost(sum(row.after for row in shaped), sum(row.read_after for row in shaped)),
-    }
-    if None in costs.values():
-        raise stopped(f"the prices of {price.date} have no price of cache reads for {price.model}", 1)
-    return {**{name: round(cost or 0.0, 6) for name, cost in costs.items()}, "currency": price.currency}
+    before = price.cost(sum(row.before for row in shaped), sum(row.read_before for row in shaped))
+    after = price.cost(sum(row.after for row in shaped), sum(row.read_after for row in shaped))
+    return {"before": round(before, 6), "after": round(after, 6), "currency": price.currency}
 
 
 def _name(row: ToolReplay) -> str:

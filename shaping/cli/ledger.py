@@ -147,7 +147,7 @@ def stats(
 
 
 def _members(total: Totals, price: Price | None) -> dict[str, Any]:
-    money = {} if price is None else {f"saved_{price.currency.lower()}": round(price.cost(total.saved) or 0.0, 6)}
+    money = {} if price is None else {f"saved_{price.currency.lower()}": round(price.cost(total.saved), 6)}
     return {
         **money,
         "calls": total.calls,
@@ -191,10 +191,10 @@ def _lines(sums: list[LedgerSum], by: str, path: str, dropped: int, price: Price
 
 def _worth(total: Totals, price: Price) -> str:
     """Say what the saved tokens would have cost when written; how many turns they stayed, a ledger cannot tell."""
-    once, turn = price.cost(total.saved) or 0.0, price.cost(total.saved, total.saved)
     kind = "input" if price.cache_write is None else "cache writes"
-    each = "" if turn is None else f", and {turn - once:,.4f} more for each turn that they would have stayed"
-    return f"Worth {once:,.4f} {price.currency} as {kind} of {price.model} (prices of {price.date}){each}."
+    written, turn = price.cost(total.saved), price.cost(0, total.saved)
+    worth = f"Worth {written:,.4f} {price.currency} as {kind} of {price.model} (prices of {price.date})"
+    return f"{worth}, and {turn:,.4f} more for each turn that they would have stayed."
 
 
 def _counting(sums: list[LedgerSum], total: Totals) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +10,11 @@ from typing import Final
 
 from pydantic import BaseModel, PositiveFloat, ValidationError
 
-from shaping.errors import nearest
+from shaping.paths.spelling import did_you_mean, nearest
 from shaping.settings.files import bundled, user_directory
 
 VARIABLE: Final = "SHAPING_PRICES"
 FILE: Final = "prices.json"
-_DATED: Final = re.compile(r"-\d{4}-?\d\d-?\d\d$")
 
 
 class PriceError(ValueError):
@@ -34,15 +32,13 @@ class Price:
     currency: str
     date: str
 
-    def cost(self, tokens: int, read: int = 0) -> float | None:
+    def cost(self, tokens: int, read: int = 0) -> float:
         """Return what results cost: `tokens` written once, and `read` tokens read from the cache in later turns.
 
-        None where some were read and the table has no price of cache reads.
+        Where the table has no price of the cache, they are read as input again.
         """
-        written = tokens * (self.input if self.cache_write is None else self.cache_write)
-        if not read:
-            return written
-        return None if self.cache_read is None else written + read * self.cache_read
+        write = self.input if self.cache_write is None else self.cache_write
+        return tokens * write + read * (self.input if self.cache_read is None else self.cache_read)
 
 
 class _ListedPrice(BaseModel):
@@ -64,11 +60,8 @@ class PriceTable(BaseModel):
         """Return the price of a model by its name, whatever provider stands before it."""
         name = model.rpartition("/")[2]
         if name not in self.models:
-            similar = nearest(name, list(self.models))
-            # A version that is named by its date is one more price of a model that is listed.
-            known = [each for each in self.models if not _DATED.search(each) or _DATED.sub("", each) not in self.models]
-            hint = f"did you mean {similar[0]}?" if similar else f"they have: {', '.join(known)}"
-            raise PriceError(f"the prices of {self.date} have no model {model!r}; {hint}")
+            near = did_you_mean(nearest(name, self.models))
+            raise PriceError(f"the prices of {self.date} have no model {model!r}; --prices names another table.{near}")
         each = {key: price and price / self.per_tokens for key, price in self.models[name]}
         return Price(name, **each, currency=self.currency, date=self.date)
 
