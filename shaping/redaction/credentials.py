@@ -109,13 +109,10 @@ _BORDER: Final = re.compile(
 _BODY: Final = string.ascii_letters + string.digits + "+/="
 _AFTER: Final = " \t\r\"'`\\,;+)|<>"  # what quotes, continues or frames a line
 _RUN: Final = re.compile(r"[A-Za-z0-9+/=]{16,}")
-_STARTS: Final = re.compile(r"[^A-Za-z0-9+/=]{0,12}([A-Za-z0-9+/=]{16,})")
-_HEADER: Final = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): ")
 _OTHER: Final = re.compile("-----(?:BEGIN|END) ")  # of a certificate
 _LONGEST: Final = 65_536  # characters of a key with all that stands between its lines
-_LONG_LINE: Final = 40  # characters of base64 that no name has
+_LONG_LINE: Final = 40  # characters of base64 that no name has; the last line of a key may be shorter
 _GAP: Final = 200  # characters between two lines of a key: names of files, numbers of lines
-_LINE: Final = 16  # characters of base64 that make a line one of a key; the last one is shorter
 
 
 def private_keys(text: str) -> Iterator[tuple[int, int]]:
@@ -199,46 +196,30 @@ def _body_before(text: str, start: int, end: int) -> int:
     """Return where the lines of a key begin that end at `end`; `end` where there are none."""
     begin = end
     for run in reversed([*_RUN.finditer(text, start, end)]):
-        if (begin < end or _is_material(run[0])) and _is_between(run, text[run.end() : min(begin, run.end() + _GAP)]):
+        if _is_material(run[0]):
+            if not _is_near(text[run.end() : begin]):
+                break
             begin = run.start()
-        elif _is_line(run[0]):
-            break
     # What was cut in the middle of a line begins with the rest of it.
     return begin if begin == end or text[start:begin].rstrip().strip(_BODY) else start
 
 
-def _is_between(run: re.Match[str], text: str) -> bool:
-    """Return whether a text may stand between two lines of a key: two short lines, and what stands before the next."""
-    after, *lines = text.split("\n")
-    is_line = not after.strip(_AFTER) or _is_line(run[0])
-    return is_line and len(lines) <= 3 and len(text) < _GAP and "-----" not in text
-
-
 def _body(text: str, start: int, limit: int) -> int:
     """Return where the lines of a key end that begin at `start`; `start` where there are none."""
-    found = at = start
-    blank = 0
-    while at < limit and blank <= 2:
-        stop = text.find("\n", at, limit)
-        stop = limit if stop < 0 else stop
-        line = text[at:stop].rstrip(_AFTER)
-        size = len(line) - len(line.rstrip(_BODY))
-        if size >= _LINE and (found > start or _is_material(line[-size:])):
-            found, blank = at + len(line), 0
-        elif runs := [run for run in _RUN.finditer(line) if _is_line(run[0])]:
-            found, blank = at + runs[-1].end(), 0
-        elif found > start and _is_rest(line):
-            return at + len(line)
-        elif (run := _STARTS.match(line)) and (found > start or _is_material(run[1])):
-            return at + run.end()  # something else follows on the last line
-        elif _HEADER.search(line):
-            blank = 0
-        elif line.strip(" \t0123456789:|+->#*") and at > start:
-            break
-        else:
-            blank += 1
-        at = stop + 1
-    return found
+    end = start
+    for run in _RUN.finditer(text, start, limit):
+        if _is_material(run[0]):
+            if not _is_near(text[end : run.start()]):
+                break
+            end = run.end()
+    after, _, rest = text[end : min(end + _GAP, limit)].partition("\n")
+    line = rest.partition("\n")[0]
+    return end + len(after) + 1 + len(line) if end > start and not after.strip(_AFTER) and _is_rest(line) else end
+
+
+def _is_near(between: str) -> bool:
+    """Return whether a text may stand between two lines of a key, or between its border and a line."""
+    return len(between) < _GAP and "-----" not in between
 
 
 def _is_material(run: str) -> bool:
@@ -246,15 +227,10 @@ def _is_material(run: str) -> bool:
     return len(run) >= _LONG_LINE or looks_like_base64(run)
 
 
-def _is_line(run: str) -> bool:
-    """Return whether a run of base64 characters is a line of a key, whatever stands around it."""
-    return len(run) >= _LONG_LINE and looks_like_base64(run)
-
-
 def _is_rest(line: str) -> bool:
     """Return whether a line is the short one at the end of a key: what base64 leaves over, and nothing else."""
     rest = line.strip(" \t+->|")
-    is_base64 = 4 <= len(rest) < _LINE and len(rest) % 4 == 0 and not rest.strip(_BODY)
+    is_base64 = 4 <= len(rest) < _LONG_LINE and len(rest) % 4 == 0 and not rest.strip(_BODY)
     return is_base64 and not rest.rstrip("=").isalpha() and not rest.isdigit()
 
 
