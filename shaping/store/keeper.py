@@ -51,7 +51,6 @@ _WAITING_BYTES: Final = 64 * 1024 * 1024  # and what they may hold on to
 _QUIET: Final = 0.05  # seconds without a new item, after which queues of this machine are worked off
 _URGENT_SHARE: Final = 0.125  # share of the room that may fill up meanwhile
 _PACKING: Final = 4096  # bytes that what is kept may have more than its payload
-_IDLE: Final = 5.0  # seconds after which the thread ends; the next write starts another
 _AFTER_FAILURE: Final = 5.0  # seconds without trying after a write failed
 _SECRET_TIMEOUT: Final[float] = 2.0  # seconds that the first call waits for the store's key, once
 _LOCAL_SECRET_TIMEOUT: Final[float] = 5.0  # the same where the store is a file, which opens late only on a busy machine
@@ -87,7 +86,7 @@ class BackgroundQueue(Generic[Item]):
         self.taken: list[Item] = []  # what the thread works on
         self.dropped = self._new_drops = 0
         self._thread: threading.Thread | None = None
-        self._is_delayed = self._is_urgent = False
+        self._is_urgent = False
         self._last = 0.0  # when the last item came
 
     def put(self, item: Item, *, urgent: bool = False) -> None:
@@ -99,12 +98,11 @@ class BackgroundQueue(Generic[Item]):
                 return
             self.waiting.append(item)
             self._last = time.monotonic()
+            self._is_urgent |= urgent or len(self.waiting) >= self._batch > 1
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
-            self._is_urgent |= urgent or len(self.waiting) >= self._batch > 1
-            # An item that comes meanwhile does not wake the thread, which would take the interpreter from its caller.
-            if self._is_urgent or not self._is_delayed:
+            elif self._is_urgent:  # another item does not wake it, which would take the interpreter from its caller
                 self.changed.notify_all()
 
     def drop(self) -> None:
@@ -136,8 +134,6 @@ class BackgroundQueue(Generic[Item]):
         done = self.flush(timeout)
         with self.changed:
             self.waiting.clear()
-            self._thread = None
-            self.changed.notify_all()
         return done
 
     def after_fork(self) -> None:
@@ -146,39 +142,22 @@ class BackgroundQueue(Generic[Item]):
             self._begin()
 
     def _run(self) -> None:
-        while self._awaited():
-            while self._take():
-                try:
-                    self._handle(self.taken)
-                finally:
-                    with self.changed:
-                        self.taken = []
-                        self.changed.notify_all()
-
-    def _awaited(self) -> bool:
-        """Wait for an item, and then for a pause, which somebody who waits cuts short."""
-        with self.changed:
-            self.changed.wait_for(lambda: self.waiting or self._is_over(), _IDLE)
-            if self._is_over():
-                return False
-            if not self.waiting:
-                self._thread = None
-                return False
-            self._is_delayed = True
-            while (left := self._last + self._quiet - time.monotonic()) > 0:
-                if self.changed.wait_for(lambda: self._is_urgent or self._is_over(), left):
-                    break
-            self._is_delayed = self._is_urgent = False
-            return True
-
-    def _is_over(self) -> bool:
-        return self._thread is not threading.current_thread()
+        while self._take():
+            try:
+                self._handle(self.taken)
+            finally:
+                with self.changed:
+                    self.taken = []
+                    self.changed.notify_all()
 
     def _take(self) -> bool:
+        """Take what waits after a pause, which somebody who waits cuts short; the thread ends where nothing does."""
         with self.changed:
-            if self._is_over():
-                return False
+            while not self._is_urgent and (left := self._last + self._quiet - time.monotonic()) > 0:
+                self.changed.wait(left)
             self.taken = [self.waiting.popleft() for _ in range(min(self._batch, len(self.waiting)))]
+            if not self.taken:
+                self._thread, self._is_urgent = None, False
             return bool(self.taken)
 
 

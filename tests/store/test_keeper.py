@@ -313,8 +313,7 @@ def test_nothing_is_kept_after_the_end() -> None:
     assert keeper.keep("r", lambda: b"x", ttl=60) is False
 
 
-def test_the_thread_ends_when_there_is_nothing_to_do_and_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.store.keeper._IDLE", 0.01)
+def test_the_thread_ends_when_there_is_nothing_to_do_and_starts_again() -> None:
     keeper: Any = Keeper(MemoryStore(ROOM))
     keeper.keep("r", lambda: b"x", ttl=60)
     keeper.flush(60)
