@@ -17,20 +17,15 @@ MOST: Final = 24  # kinds of lines: more templates stand too far from their line
 _TAG, GAP_PRICE, _PLACE_PRICE = 4, 3, 4  # characters of which a tag, a wide gap and a place have the price
 _AFFIX: Final = 3  # characters that the words of a column begin or end with, from which they are part of the template
 _PAYS: Final = 40  # characters that a kind of lines must save
-_SPLITS: Final = 6  # words by which lines of one kind are told apart, one after the other
+_SPLITS: Final = 3  # words by which lines of one kind are told apart, one after the other
 _COLUMNS: Final = 4  # that are tried for that: those with the fewest different words
 # Such braces would be taken for places, and other blanks than spaces and tabs for parts of words.
-_ODD = re.compile(r"\{(?:\d*|…)\}|[\x00-\x08\x0b-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
-_CUT: Final = "\x1f"  # stands between words that nothing else divides
-_GAP, _WORD = re.compile(rf"[ \t{_CUT}]+"), re.compile(r"\S+")
-# Of a log: an object, alone or behind a time or a place, but no line of source code.
-JSON_LINE = re.compile(r"""^(?:(?=[^\d{\n]*+\d)[^{}\n=("']++(?<= ))?\{".*\}$""", re.MULTILINE)
-_METRIC = re.compile(r'\w[\w:.]*\{\w+="')
+_ODD = re.compile(r"\{\d*\}|[\x00-\x08\x0b-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_GAP, _WORD = re.compile(r"[ \t]+"), re.compile(r"\S+")
 _DIVIDING: Final = frozenset("/\\=:,;()[]}<>|\"'`")  # what stands between the parts of a word
 _ENCLOSING: Final = frozenset("()[]}<>\"'`,;")  # what is worth writing once even where it stands alone
-_BLANKS: Final = frozenset(" \t")
 _PATH = re.compile(r"(?:\w+://)?[^:]*(?:/|:+)|")  # the folder of a file, or the file of a line in it
-PLACE = re.compile(r"\{(\d*|…)\}")
+PLACE = re.compile(r"\{(\d*)\}")
 
 
 class Kind(NamedTuple):
@@ -40,11 +35,6 @@ class Kind(NamedTuple):
     rows: Mapping[int, str]
     saved: int  # characters
 
-    def below_another(self) -> Kind:
-        """Return the lines right below another of their kind."""
-        rows = {at: words for at, words in self.rows.items() if at - 1 in self.rows}
-        return self._replace(rows=rows, saved=self.saved * len(rows) // len(self.rows))
-
 
 def indent_of(line: str) -> str:
     """Return the blanks before a line."""
@@ -52,44 +42,26 @@ def indent_of(line: str) -> str:
 
 
 def filled(template: Sequence[str], said: str) -> str:
-    """Put words into the places of a template; its odd parts say which word again, the next one, or several."""
+    """Put words into the places of a template; its odd parts say which word again, or nothing of the next one."""
     places = template[1::2]
-    new = [place for place in places if not place.isdecimal()]
-    words = said.split(" ", max(0, new.index("…") if "…" in new else len(new) - 1))
-    words[-1:] = words[-1].rsplit(" ", len(new) - len(words))
+    words = said.split(" ", max(0, places.count("") - 1))
     following = iter(words)
-    found = (words[int(place) - 1] if place.isdecimal() else next(following) for place in places)
+    found = (words[int(place) - 1] if place else next(following) for place in places)
     return template[0] + "".join(f"{word}{after}" for word, after in zip(found, template[2::2], strict=True))
 
 
-def alike(
-    texts: Words, chosen: Iterable[int], *, exact: bool = False
-) -> tuple[list[LineGroup], dict[str, list[int]], dict[int, list[str]]]:
-    """Group texts by their indentation and number of words, or by all their blanks where those must be `exact`.
-
-    The members of an object in JSON and the labels of a metric are words too, divided alike in all texts of a group.
-    Beside the groups, the texts that are in none by their indentation, and the words of all.
-    """
+def alike(texts: Words, chosen: Iterable[int], *, exact: bool = False) -> list[LineGroup]:
+    """Group texts by their indentation and number of words, or by all their blanks where those must be `exact`."""
     by_layout: dict[tuple[str, int | str], list[int]] = defaultdict(list)
     words: dict[int, list[str]] = {}
-    cut: dict[int, str] = {}
     for at in chosen:
         text = texts[at]
         if text and not (exact and "{" in text) and not _is_odd(text):
-            if "{" in text and (JSON_LINE if '{"' in text else _METRIC).match(text):
-                text = cut[at] = text.replace(",", f",{_CUT}").replace("{", f"{{{_CUT}", 1)
             words[at] = text.split()
-            blanks = _WORD.sub("x", text) if at in cut or (exact and "  " in text) else len(words[at])
+            blanks = _WORD.sub("x", text) if exact and "  " in text else len(words[at])
             by_layout[indent_of(text), blanks].append(at)
-    texts = [cut.get(at, text) for at, text in enumerate(texts)] if cut else texts
-    groups: list[LineGroup] = []
-    others: dict[str, list[int]] = defaultdict(list)
-    for (indent, _), rows in by_layout.items():
-        new = told_apart(LineGroup(texts, words, rows)) if words[rows[0]] and len(rows) >= LEAST else []
-        groups += new
-        taken = {at for group in new for at in group.rows}
-        others[indent] += [at for at in rows if at not in taken and at not in cut]
-    return groups, others, words
+    groups = (LineGroup(texts, words, rows) for rows in by_layout.values() if len(rows) >= LEAST and words[rows[0]])
+    return [told for group in groups for told in told_apart(group)]
 
 
 def _is_odd(text: str) -> bool:
@@ -112,11 +84,8 @@ def told_apart(group: LineGroup, splits: int = _SPLITS) -> list[LineGroup]:
 class LineGroup:
     """Lines with as many columns of words: which of these are the same, and how many characters that saves."""
 
-    def __init__(
-        self, lines: Words, words: Mapping[int, list[str]], rows: list[int], several: int | None = None
-    ) -> None:
+    def __init__(self, lines: Words, words: Mapping[int, list[str]], rows: list[int]) -> None:
         self._lines, self._words, self.rows = lines, words, rows
-        self._several = several  # the column that may hold several words
         self._columns = list(zip(*map(words.__getitem__, rows), strict=True))
         same = again = 0
         differing: set[Words] = set()
@@ -153,38 +122,35 @@ class LineGroup:
             parts[key if counts[key] >= LEAST else None].append(row)
         if len(parts) == 1:
             return []
-        return [LineGroup(self._lines, self._words, part, self._several) for part in parts.values()]
+        return [LineGroup(self._lines, self._words, part) for part in parts.values()]
 
     def kind(self) -> Kind:
         """Write what the lines share as a template."""
         gaps, wide = self._gaps
         parts = [indent_of(self._lines[self.rows[0]])]
         places: dict[Words, int] = {}
-        for at, (column, gap) in enumerate(zip(self._columns, gaps, strict=True)):
+        for column, gap in zip(self._columns, gaps, strict=True):
             if column.count(column[0]) == len(column):
                 parts += [column[0], gap]
                 continue
             before, after = _around(column)
             inner = tuple(word[len(before) : len(word) - len(after)] for word in column)
-            name = str(places[inner]) if inner in places else "…" if at == self._several else ""
+            name = str(places[inner]) if inner in places else ""
             places.setdefault(inner, len(places) + 1)
             parts += [before, f"{{{name}}}", after, gap]
         words = map(" ".join, zip(*places, strict=True)) if places else [""] * len(self.rows)
-        return Kind(
-            "".join(parts).replace(_CUT, ""), dict(zip(self.rows, words, strict=True)), self.saved + GAP_PRICE * wide
-        )
+        return Kind("".join(parts), dict(zip(self.rows, words, strict=True)), self.saved + GAP_PRICE * wide)
 
     @cached_property
     def _gaps(self) -> tuple[list[str], int]:
         """Return the narrowest gap after each column, and how many gaps of all lines are wide."""
         last = len(self._columns) - 1
         text = "\n".join([self._lines[at].strip() for at in self.rows])
-        if "  " not in text and "\t" not in text and _CUT not in text:  # as most are
+        if "  " not in text and "\t" not in text:  # as most are
             return [*[" "] * last, ""], 0
-        start = last if self._several is None else self._several
-        found = [_GAP.findall(self._lines[at].strip()) for at in self.rows]
-        columns = zip(*(gaps[:start] + gaps[len(gaps) - last + start :] for gaps in found), strict=True)
-        return [*(min(column, key=len) for column in columns), ""], sum(len(gap) > 1 for gaps in found for gap in gaps)
+        gaps = [_GAP.findall(line) for line in text.split("\n")]
+        columns = zip(*gaps, strict=True)
+        return [*(min(column, key=len) for column in columns), ""], sum(len(gap) > 1 for line in gaps for gap in line)
 
 
 def _around(column: Words) -> tuple[str, str]:
@@ -195,11 +161,8 @@ def _around(column: Words) -> tuple[str, str]:
     before = _common(column) if first[0] == last[0] else 0
     turned = [word[: before - 1 if before else None : -1] for word in column] if first[-1] == last[-1] else []
     after = _common(turned) if turned else 0
-    # Something must be left of every word, and of several words no blank at an end, where it would be lost.
-    if (before or after) and (
-        min(map(len, column)) <= before + after
-        or any(word[before] in _BLANKS or word[~after] in _BLANKS for word in column)
-    ):
+    # Something must be left of every word.
+    if (before or after) and min(map(len, column)) <= before + after:
         return "", ""
     return first[:before], turned[0][:after][::-1] if after else ""
 

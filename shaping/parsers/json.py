@@ -169,10 +169,12 @@ _STRING: Final = re.compile(r"""('[^']*'|"[^"]*")""")
 def _with_json_quotes(text: str) -> Json:
     """Read the repr of a list or a dict without escapes as the JSON that it nearly is: ten times faster."""
     parts = _STRING.split(text)
-    parts[1::2] = ['"' + said[1:-1].replace('"', '\\"') + '"' for said in parts[1::2]]
-    for name, written in (("None", "null"), ("True", "true"), ("False", "false")):
-        if name in text:
-            parts[::2] = [part.replace(name, written) for part in parts[::2]]
+    parts[1::2] = [said if said[0] == '"' else '"' + said[1:-1].replace('"', '\\"') + '"' for said in parts[1::2]]
+    # What stands between strings is mostly the same few signs.
+    written = {
+        part: part.replace("None", "null").replace("True", "true").replace("False", "false") for part in set(parts[::2])
+    }
+    parts[::2] = map(written.__getitem__, parts[::2])
     value: Json = orjson.loads("".join(parts))
     return value
 

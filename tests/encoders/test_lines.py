@@ -1,4 +1,4 @@
-"""Lines of a text that differ in a few words, or that come again, are written short, and come back."""
+"""Lines of a text that differ in a few words are written short, and come back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from shaping import Shaper, using
-from shaping.encoders.lines import LEGEND, below_paths, decode, encode, mark, unmark, with_paths
+from shaping.encoders.lines import below_paths, decode, encode, with_paths
 
 CASES = Path(__file__).parents[1] / "cases" / "commands"
 
@@ -102,42 +102,6 @@ def test_a_tag_in_brackets_before_a_line_is_no_document() -> None:
     ]
 
 
-def test_errors_are_written_short_only_right_below_one_of_their_kind() -> None:
-    error = "Connection error: cannot resolve db.internal (try {} of 40) at 10:00:{}"
-    lines = [error.format(number, number + 10) for number in range(20)]
-    fine = [
-        f"Connected again: resolved db.internal (try {number} of 40) at 10:01:{number + 10}" for number in range(20)
-    ]
-    text = "\n".join(line for pair in zip(lines, fine, strict=True) for line in pair)
-    written = encode(text).split("\n")
-    assert [line for line in written if "error" in line] == lines
-    assert "#1 1 11" in written
-    assert decode("\n".join(written)) == text
-    text = "\n".join([*lines[:10], *fine, *lines[10:]])
-    written = encode(text).split("\n")
-    template = f"#1={error.format('{}', '{}')}"
-    assert written[:4] == [lines[0], template, "#1 (9 lines):", " 1 11"]
-    assert [line for line in written if "error" in line] == [lines[0], template, lines[10]]
-    assert written[written.index(lines[10]) + 1] == "#1 (9 lines):"
-    assert decode("\n".join(written)) == text
-
-
-def test_objects_in_the_lines_of_a_log_are_written_short_by_their_members() -> None:
-    lines = [
-        f'{{"level":30,"host":"checkout-66cb4","req":{{"id":"r-{number}","port":{40000 + number}}},"msg":"got, it"}}'
-        for number in range(8)
-    ]
-    text = "\n".join(line for pair in zip(lines, ["* no header"] * 8, strict=True) for line in pair)
-    written = encode(text)
-    assert written.split("\n")[:4] == [
-        '#1={"level":30,"host":"checkout-66cb4","req":{"id":"{}","port":{}},"msg":"got, it"}',
-        "#1 r-0 40000",
-        "* no header",
-        "#1 r-1 40001",
-    ]
-    assert decode(written) == text
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -221,61 +185,17 @@ def test_a_secret_is_masked_before_lines_are_written_short() -> None:
     assert secret not in Shaper({}).shape(text).text
 
 
-PORT = """Ethernet{} is {}
-  MTU 1500 bytes, BW 10000 Kbit, DLY 1000 usec, reliability 255/255
-  Encapsulation ARPA, loopback not set
-  Counters:
-    Last input {}
-    Queueing strategy: fifo, size 75
-"""
-
-
-def test_lines_that_come_again_are_marks_of_the_first_below_their_headings() -> None:
-    text = "".join(PORT.format(n, "down" if n % 2 else "up", f"00:00:{n}") for n in range(3))
-    written = encode(text)
-    assert written.split("\n") == [
-        LEGEND,
-        "Ethernet0 is up",
-        "&1:   MTU 1500 bytes, BW 10000 Kbit, DLY 1000 usec, reliability 255/255",
-        "&2:   Encapsulation ARPA, loopback not set",
-        "  Counters:",
-        "    Last input 00:00:0",
-        "&3:     Queueing strategy: fifo, size 75",
-        "Ethernet1 is down",
-        "&1-2",
-        "  Counters:",
-        "    Last input 00:00:1",
-        "&3",
-        "Ethernet2 is up",
-        "&1-2",
-        "  Counters:",
-        "    Last input 00:00:2",
-        "&3",
-        "",
+def test_an_error_stays_as_it_is_among_lines_that_are_written_short() -> None:
+    error = "Connection error: cannot resolve db.internal (try {} of 40) at 10:00:{}"
+    lines = [error.format(number, number + 10) for number in range(20)]
+    fine = [
+        f"Connected again: resolved db.internal (try {number} of 40) at 10:01:{number + 10}" for number in range(20)
     ]
-    assert decode(written) == text
-
-
-def test_a_line_that_comes_again_at_once_is_counted() -> None:
-    text = "start\n" + "waiting for the server to come up\n" * 200 + "done"
-    assert encode(text).split("\n")[1:] == ["start", "&1: waiting for the server to come up", "&1 x199", "done"]
-    assert decode(encode(text)) == text
-
-
-def test_of_a_traceback_that_comes_again_only_the_frames_are_marks() -> None:
-    frames = [f'  File "/srv/app/worker_{number}.py", line 1{number}, in work_on_all_of_it' for number in range(5)]
-    trace = ["Traceback (most recent call last):", *frames, "ValueError: disk full"]
-    text = "\n".join([*trace, "once more", *trace])
+    text = "\n".join(line for pair in zip(lines, fine, strict=True) for line in pair)
     written = encode(text).split("\n")
-    assert written[-4:] == ["once more", trace[0], "&1-5", trace[-1]]
+    assert [line for line in written if "error" in line] == lines
+    assert "#1 1 11" in written
     assert decode("\n".join(written)) == text
-
-
-def test_an_error_that_comes_again_is_never_a_mark() -> None:
-    lines = ["error: the disk /dev/sda1 is full", "retrying the upload of all parts", "still waiting for the disk"] * 6
-    written = encode("\n".join(lines)).split("\n")
-    assert written.count(lines[0]) == 6
-    assert decode("\n".join(written)) == "\n".join(lines)
 
 
 @pytest.mark.parametrize("program", sorted(CASES.glob("*.json")), ids=lambda path: path.stem)
@@ -285,15 +205,8 @@ def test_what_programs_print_comes_back(program: Path) -> None:
         assert unpadded(decode(encode(text + text))) == unpadded((text + text).replace("\r\n", "\n"))
 
 
-WORDS = st.sampled_from(["a", "b-1", "pid=4", "/usr/lib", "/usr/bin", "x:1", "x:22", "[on]", "3.5", "…", "#2"])
+WORDS = st.sampled_from(["a", "b-1", "pid=4", "/usr/lib", "/usr/bin", "x:1", "x:22", "[on]", "3.5", "{…}", "#2"])
 LINES = st.lists(st.lists(WORDS, max_size=6).map("  ".join), max_size=40)
-
-
-@given(
-    st.lists(st.sampled_from(["", "  ", "a", "  a line that comes again", "\tanother line of it", "&", "& 1", "x\r"]))
-)
-def test_marked_lines_come_back_to_the_letter(lines: list[str]) -> None:
-    assert list(unmark(mark(lines) or lines)) == lines
 
 
 @given(LINES, st.sampled_from(["", "  ", "\t"]))
@@ -305,53 +218,11 @@ def test_any_lines_come_back(lines: list[str], indent: str) -> None:
 VALUES = st.sampled_from([1, 22, "", "a", "a b", "a,b", "a  b", "{", "}", "{}", [], {}, {"c": 1}, [1, 2], None, "#1"])
 
 
-@given(
-    st.lists(st.dictionaries(st.sampled_from("xyz"), VALUES, min_size=1), max_size=30), st.sampled_from(["", "10:00 "])
-)
-def test_any_objects_in_lines_come_back(rows: list[dict[str, object]], before: str) -> None:
-    lines = [before + json.dumps({"service": "checkout", **row}, separators=(",", ":")) for row in rows]
-    text = "\n".join(["The log of today:", *lines, *lines])
-    assert decode(encode(text)) == text
-
-
 def test_messages_of_a_compiler_stand_below_their_file() -> None:
     said = ("no such module", "'x' has the type any", "two arguments, but got one", "unreachable", "'q' is not set")
     messages = "\n".join(f"src/pages/orders/list.ts({n},5): error TS{n}7: {words}" for n, words in enumerate(said * 3))
     assert len(encode(messages)) < 0.8 * len(messages)
     assert decode(encode(messages)) == messages
-
-
-def test_metrics_are_written_short_by_their_labels() -> None:
-    metrics = "\n".join(
-        f'http_seconds_bucket{{le="{limit}",method="GET",route="/{route}"}} {number}.0'
-        for route in ("orders", "users")
-        for number, limit in enumerate(("0.005", "0.01", "0.1", "1.0", "10.0", "+Inf"))
-    )
-    text = f"# TYPE http_seconds histogram\n{metrics}\nqueue_depth 4.0\n"
-    assert decode(encode(text)) == text
-    assert len(encode(text)) < len(text) / 2
-    assert " 0.1 orders 2.0" in encode(text) or " 0.1 2.0" in encode(text)
-
-
-def test_many_lines_of_one_word_stand_in_a_line() -> None:
-    keys = [f"order:{number * 37 % 1000 + 1000}" for number in range(130)]
-    text = "Found keys:\n" + "\n".join(keys) + "\n\nERROR\n"
-    assert encode(text).split("\n")[:2] == [
-        "Found keys:",
-        "[100 lines, order:… each] " + " ".join(key[6:] for key in keys[:100]),
-    ]
-    assert decode(encode(text)) == text
-    names = "\n".join(["a2p", "addr2line", "alias", "apropos", "ar", "arch"] * 5)
-    assert encode(names) == "[30 lines] " + names.replace("\n", " ")
-    assert encode("[3 lines] a b c\n" + names) == "[3 lines] a b c\n" + names
-    values = "\n".join(f"{number},{number * 7}" for number in range(40))
-    assert encode(values) == values
-
-
-@given(st.lists(st.text("ab:-./7", min_size=1, max_size=6), min_size=20, max_size=60), st.integers(1, 40))
-def test_any_words_come_back(words: list[str], times: int) -> None:
-    text = "\n".join(["Found:", *words * times, "", *words])
-    assert decode(encode(text)) == text
 
 
 def test_a_path_from_the_root_keeps_its_slash_alone_and_beside_others() -> None:

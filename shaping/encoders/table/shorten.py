@@ -54,7 +54,7 @@ def in_sentences(column: list[str], context: TableContext) -> tuple[dict[int, st
     ]
     short: dict[int, str] = {}
     new: dict[str, str] = {}
-    for kind in filter(_is_sentence, (group.kind() for group in alike(column, chosen, exact=True)[0])):
+    for kind in filter(_is_sentence, (group.kind() for group in alike(column, chosen, exact=True))):
         is_new = kind.template not in context.tagged
         tag = context.tag(kind.template)
         if is_new:
