@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
-from itertools import islice
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from shaping.encoders import encode, encode_lines
@@ -50,15 +49,13 @@ _FIRST_LINE = re.compile(r"\n(?=[\[{])")
 _INTRODUCTION = re.compile(r"[^\n]{1,200}:\n+")
 # From the start of a line alone: from every letter of a line without end it would take hours.
 _PARAGRAPH = re.compile(r"^[^\n]++(?:\n[^\n]++)++", re.MULTILINE)
-_LINE_END = re.compile(r"\n")
 _ROWS: Final[tuple[Format, ...]] = ("pipes", "csv", "commits", "files", "log", "table")
 _OUTLINES: Final[tuple[Format, ...]] = ("pairs", "yaml")  # whose beginning is of the same format
 _DOCUMENTS: Final[tuple[Format, ...]] = ("xml", "yaml")
 _TABLES: Final[tuple[Format, ...]] = ("pipes", "log", "table")  # that stand in a text about something else
 _LEAST_TABLE = 300  # characters of such a table
+_VALUES: Final[tuple[Format, ...]] = ("pairs",)  # of rows, one a line
 _PAIRS = 6  # of a name and a value, fewer than which are no records
-_FEW = 4  # lines before rows, and after them, that may be of another kind
-_MANY_LINES = 20  # of rows, which are known without the last few of them
 _SURE, _SURE_OF_OUTLINES = 0.1, 0.3  # by which a guess may be wrong, or too dear: it makes indentation too cheap
 _WORTH = 0.85  # of the tokens of a text is what it may cost written as data
 _CLEARLY = 0.9  # of the price of rows is that of short lines that are preferred to them: rows have names
@@ -217,10 +214,6 @@ def parse_within(text: str) -> Parsed | None:
         span = _loaded("listings", "sections_span")(text)
         if parsed := _parse_span(text, span, least, ("sections",)):
             return parsed
-    if text.startswith("1. row\n"):
-        span = _loaded("pairs", "vertical_span")(text)
-        if parsed := _parse_span(text, span, least, ("pairs",)):
-            return parsed
     spans = fences or [found.span() for found in _PARAGRAPH.finditer(text) if len(found[0]) >= least]
     if len(spans) == 1 and (parsed := _parse_span(text, spans[0], least, FORMATS)):
         return parsed
@@ -242,22 +235,13 @@ def parse_tables(text: str) -> list[Parsed]:
 
 
 def _parse_trimmed(text: str, least: float) -> Parsed | None:
-    """Return the rows of a text that has a line or two of another kind before or after them."""
-    ends = [0, *(at.end() for at in islice(_LINE_END.finditer(text), _FEW))]
-    stops = [len(text)]
-    while len(stops) <= _FEW and (stop := text.rstrip("\n").rfind("\n", 0, stops[-1])) > 0:
-        stops.append(stop)
-    for start in ends:
-        formats = _worth_trying(text[start:], _ROWS)
-        if formats is None:
-            return None
-        # What the lines between are not, they are not with others after them; only a list of changes ends with a sum.
-        if text.count("\n", start, stops[-1]) >= _MANY_LINES:
-            inner = text[start : stops[-1]]
-            formats = [name for name in formats if name == "commits" or parse(inner, (name,)) is not None]
-        for stop in stops if formats else ():
-            if (start, stop) != (0, len(text)) and (parsed := _parse_span(text, (start, stop), least, formats)):
-                return parsed
+    """Return the rows of a text that has a line of another kind before or after them, or both."""
+    formats: Collection[str] = _VALUES if text.startswith("1. row\n") else _ROWS
+    start = text.find("\n") + 1
+    stop = len(text[: text.rstrip("\n").rfind("\n")].rstrip("\n"))
+    for span in ((start, len(text)), (0, stop), (start, stop)):
+        if parsed := _parse_span(text, span, least, formats):
+            return parsed
     return None
 
 

@@ -72,10 +72,14 @@ _SLASHES = 0.8  # of the lines of a list of paths have one
 
 def parse_files(text: str) -> Any:
     """Return the paths that every line is or ends with."""
+    first = text[:_HEAD].lstrip("\n").partition("\n")[0]
+    measured = _MEASURED.fullmatch(first)
+    if not measured and not _PATH.fullmatch(first):
+        return None
     lines = text.strip("\n").split("\n")
     if len(lines) < _LINES or "/" not in text:
         return None
-    if not _MEASURED.fullmatch(lines[0]):
+    if not measured:
         return lines if _are_paths(lines) else None
     rows = matched(_MEASURED, lines)
     # The last line of `wc` is the sum of all.

@@ -15,6 +15,7 @@ _EQUALS = re.compile(r"([A-Za-z_][\w./:@-]*) = ?(.*)")
 _FRAME = re.compile(r'\n[ \t]+(?:at \S|File ")')
 # A name and its value, after a colon, dots, an equals sign or two spaces.
 _ENTRY = re.compile(r"([A-Za-z*][^:=\n]{0,59}?)(?:\s*:(?:\s+(.*))?|\s+\.{2,}\s+(.*)|\s+=\s*(.*)|\s{2,}(\S.*))")
+_DIVIDED = re.compile(r":(?=\s|$)|=|\.\.|\s\s")  # what stands in every such line
 _IN_LINES = (
     re.compile(r'(?:^|(?<=\s))([A-Za-z_][\w.@-]*)=("(?:[^"\\]|\\.)*"|[^\s"]*)(?=\s|$)'),
     re.compile(r"(?:^|(?<=\s\s))([A-Za-z_][\w.@-]*): (\S+(?: \S+)*?)(?=\s{2,}|\s*$)"),
@@ -44,13 +45,6 @@ def parse_pairs(text: str) -> Any:
     if " row *" in head or "RECORD " in head or _VERTICAL.search(head):
         return _vertical(text)
     return _outline(text)
-
-
-def vertical_span(text: str) -> tuple[int, int]:
-    """Return where the rows `1. row`, one value a line, begin and end: a paragraph after them is about them."""
-    rows = text.find("1. row\n")
-    last = text.rstrip().rfind("\n\n")
-    return rows, len(text) if _VERTICAL.match(text, last + 2) else last
 
 
 def read_record(text: str) -> dict[str, Any] | None:
@@ -157,7 +151,8 @@ def _vertical(text: str) -> list[dict[str, Any]] | None:
 def _outline(text: str) -> Any:
     """Read names with values, and what is indented below a name as its members, where several blocks are alike."""
     first = [line for line in text[:_HEAD].splitlines() if line[:1].strip()]
-    if 2 * sum(1 for line in first if _ENTRY.fullmatch(line.strip())) < len(first):
+    divided = [line for line in first if _DIVIDED.search(line)]  # as few lines of prose are, which then need no more
+    if 2 * len(divided) < len(first) or 2 * sum(map(_is_entry, divided)) < len(first):
         return None
     # What looks like YAML and was declined as such has comments, anchors or dates: it stays as it is.
     if _FRAME.search(f"\n{text}") or looks_like_yaml(text) or CODE.search(text):
@@ -176,6 +171,10 @@ def _outline(text: str) -> Any:
     except (ValueError, RecursionError):
         return None
     return value if _repeats(value) else None
+
+
+def _is_entry(line: str) -> bool:
+    return _ENTRY.fullmatch(line.strip()) is not None
 
 
 def _members(lines: list[_OutlineLine]) -> Any:

@@ -106,7 +106,7 @@ def parse_pipes(text: str) -> list[dict[str, Any]] | None:
     """Return the records of a table whose cells stand between pipes, with a rule below the names."""
     if text.lstrip()[:1] in _BOX_STARTS:
         text = text.translate(_BOX)
-    head = text.strip()[:20_000].split("\n", 3)[:3]
+    head = text[:20_000].strip().split("\n", 3)[:3]
     if len(head) < 3 or not any(_DRAWN_RULE.fullmatch(line.strip()) for line in head):
         return None
     lines = [line for line in text.strip("\n").splitlines() if not _FRAME.fullmatch(line.strip())]
@@ -134,19 +134,21 @@ _CELL = re.compile(r"\S+(?: \S+)*")
 _WORD = re.compile(r"\S+")
 _FILLED = bytes(ord("0" if chr(letter).isspace() else "1") for letter in range(256))
 _LEAST = 3  # rows, from which it is no accident that all have a blank at the same place
+_HEAD = 10_000  # characters in which the heading ends, and a rule below it begins
 _IN_PLACE, _NEARLY_ALL = 0.9, 0.97  # of the cells stand under their heading; a long one shifts those after it
 
 
 def parse_table(text: str) -> list[dict[str, Any]] | None:
     """Return the records of a table with a heading above each column."""
-    heading, _, rest = text.strip("\n").partition("\n")
+    text = text.strip("\n")
+    heading, _, below = text[:_HEAD].partition("\n")
     if heading.startswith("# "):  # a comment for programs that read the rows
         heading = f"  {heading[2:]}"
     named = all(_HEADING.fullmatch(name) for name in _CELL.findall(heading))
-    ruled = bool(_RULE.match(rest))
+    ruled = bool(_RULE.match(below))
     if not (named or ruled or "  " in heading.strip() or _LONG_RULE.fullmatch(heading)) or "\t" in heading:
         return None
-    lines = [line.rstrip() for line in (heading, *rest.splitlines())]
+    lines = [line.rstrip() for line in (heading, *text.splitlines()[1:])]
     if len(lines) < 2 or not all(lines):
         return None
     if _LONG_RULE.fullmatch(heading):
