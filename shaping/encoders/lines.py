@@ -62,7 +62,7 @@ _BETWEEN: Final = frozenset({"--", ""})  # lines that `grep -C` and others write
 def encode(text: str) -> str:
     """Return a text with lines that are much alike written short, where that saves at least 15% of its tokens.
 
-    A line that reports an error stays as it is, unless most lines do; and so do diffs and source code, which somebody may
+    A line that reports an error stays as it is, unless most lines do. So do diffs and source code, which somebody may
     search or edit.
     """
     if (

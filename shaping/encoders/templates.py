@@ -17,7 +17,7 @@ MOST: Final = 24  # kinds of lines: more templates stand too far from their line
 _TAG, GAP_PRICE, _PLACE_PRICE = 4, 3, 4  # characters of which a tag, a wide gap and a place have the price
 _AFFIX: Final = 3  # characters that the words of a column begin or end with, from which they are part of the template
 _PAYS: Final = 40  # characters that a kind of lines must save
-_SPLITS: Final = 3  # words by which lines of one kind are told apart, one after the other
+_SPLITS: Final = 4  # words by which lines of one kind are told apart, one after the other
 _COLUMNS: Final = 4  # that are tried for that: those with the fewest different words
 # Such braces would be taken for places, and other blanks than spaces and tabs for parts of words.
 _ODD = re.compile(r"\{\d*\}|[\x00-\x08\x0b-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
