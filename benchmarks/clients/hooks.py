@@ -194,7 +194,7 @@ def row(client: str) -> tuple[str, ...]:
     for (_, given), one, other in zip(steps(client), before, after, strict=True):
         print(f"  {one:6,} {other:6,}  {json.dumps(given)[:90]}")
     running = hooked["running"] or {}
-    saved = hooked["ledger"]["total"]["tokens_saved"]
+    saved = hooked["ledger"]["total"]["saved"]
     return (
         client,
         str(len(before)),

@@ -164,14 +164,11 @@ def _places(files: Sequence[Path]) -> str:
 
 def _check_traffic(folder: Path, config: LoadedConfig) -> Answer:
     """Check traffic; end with 1 where a contract is not kept, or no call can answer it."""
-    from shaping.learning import check as traffic_check, traffic  # noqa: PLC0415 (most checks read none: costs 100 ms)
+    from shaping.learning.check import check_traffic  # noqa: PLC0415 (most checks read no traffic: costs 100 ms)
 
     quiet()
-    try:
-        with progress() as show:
-            found = traffic_check.check_traffic(folder, config, progress=show)
-    except traffic.TrafficError as problem:
-        raise stopped(str(problem), 1, code="FILE_NOT_FOUND") from None
+    with progress() as show:
+        found = check_traffic(folder, config, progress=show)
     failures = [*found.contracts.failures.values()]
     told = {"changed": found.drift, "not kept": failures, "not answered": found.unanswered}
     notes = [f"{what}: {one}" for what, ones in told.items() for one in ones]

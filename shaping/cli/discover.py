@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -16,7 +16,6 @@ from shaping.learning.traffic import (
     BUILT_IN,
     SHELL,
     ToolCall,
-    TrafficError,
     Transcript,
     Usage,
     read_file,
@@ -57,10 +56,7 @@ def discover(
 ) -> Answer:
     """Read your clients' past sessions: what shaping would have saved, and what would be missing."""
     price = price_of_model(model, prices)
-    try:
-        by_client = _recorded(recordings) if recordings else _transcripts(home or Path.home(), sessions)
-    except TrafficError as problem:
-        raise stopped(str(problem), 1, code="FILE_NOT_FOUND") from None
+    by_client = _recorded(recordings) if recordings else _transcripts(home or Path.home(), sessions)
     quiet()
     read = [transcript for found in by_client.values() for transcript in found]
     rows, config = _replayed(read, profile)
@@ -80,7 +76,7 @@ def discover(
     if recordings is None:  # a proxy that records is installed
         commands = install or ["shaping proxy -- YOUR SERVER'S COMMAND, in your client's list of servers"]
         lines.append("\n  ".join(["To install:", *commands]))
-    told = {"sessions": len(read), "tools": [*map(_members, rows)], "config": config, "install": install}
+    told = {"sessions": len(read), "tools": [*map(asdict, rows)], "config": config, "install": install}
     return Answer(told if money is None else {**told, "money": money}, lines)
 
 
@@ -178,16 +174,3 @@ def _money(rows: Iterable[ToolReplay], price: Price) -> dict[str, float | str]:
 
 def _name(row: ToolReplay) -> str:
     return f"{row.server}/{row.tool}" if row.server else row.tool
-
-
-def _members(row: ToolReplay) -> dict[str, Any]:
-    return {
-        "server": row.server,
-        "tool": row.tool,
-        "calls": row.calls,
-        "tokens_before": row.before,
-        "tokens_after": row.after,
-        "tokens_error": round(row.error),
-        "used_later": row.used,
-        "missing": sorted(row.missing),
-    }

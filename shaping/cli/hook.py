@@ -11,7 +11,6 @@ import orjson
 import typer
 
 from shaping.cli.output import Answer, need_posix, stopped, with_suggestion
-from shaping.clients.files import UnusableFileError
 from shaping.clients.hooks import CLIENTS, HOOK_EDIT, file_of, install, is_installed, socket_directory, uninstall
 from shaping.clients.hooks.resident import main as serve
 
@@ -36,8 +35,6 @@ def hook(
             return _status([client] if client else list(CLIENTS))
         file = file_of(name)
         changed = install(name, file) if action == "install" else uninstall(name, file)
-    except UnusableFileError as problem:
-        raise stopped(str(problem), 1, code="PERMISSION_DENIED") from None
     except OSError as problem:
         raise stopped(f"cannot write {problem.filename}: {problem.strerror}", 1, code="PERMISSION_DENIED") from None
     notes = _installed(name, file, changed) if action == "install" else _uninstalled(file, changed)

@@ -9,6 +9,7 @@ import time
 import webbrowser
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from datetime import datetime
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -20,10 +21,10 @@ from rich.table import Table
 from rich.text import Text
 
 from shaping.cli.output import CONFIG, Answer, columns, free_address, page_address, saved_or_more, stopped
-from shaping.ledger import LedgerDatabase, LedgerEntry, LedgerError, Totals, add_up
+from shaping.ledger import LedgerDatabase, Totals, add_up
 from shaping.ledger.call_texts import REASONS, CallTexts, find_texts
 from shaping.ledger.entries import GROUPS, LedgerSum, group
-from shaping.ledger.prices import Price, PriceError, load_prices
+from shaping.ledger.prices import Price, load_prices
 from shaping.page import calls_document, document, why_no_texts
 from shaping.page.data import PageSource, ShownCall
 from shaping.response import counted
@@ -79,32 +80,25 @@ def price_of_model(model: str | None, prices: str | None) -> Price | None:
         if prices is not None:
             raise stopped("--prices is for --model: name the model whose prices apply")
         return None
-    try:
-        return load_prices(prices).find(model)
-    except PriceError as problem:
-        raise stopped(str(problem)) from None
+    return load_prices(prices).find(model)
 
 
-@contextmanager
-def readable_ledger(named: str | None) -> Iterator[LedgerDatabase]:
-    """Open the ledger to read; one that cannot be read, or is switched off, ends the command."""
+def readable_ledger(named: str | None) -> LedgerDatabase:
+    """Return the ledger to read; one that is not there, or is switched off, ends the command."""
     path = ledger_path() if named is None else Path(named)
     if path is None:
         hint = "Unset it, or name a file with --ledger."
         raise stopped("SHAPING_LEDGER is off, so nothing is recorded", 1, hint=hint)
     if named is not None and not path.exists():
         raise stopped(f"there is no ledger {path}", code="FILE_NOT_FOUND")
-    try:
-        yield LedgerDatabase(path)
-    except LedgerError as problem:
-        raise stopped(str(problem), 1, code="UNAVAILABLE") from None
+    return LedgerDatabase(path)
 
 
 @contextmanager
 def page_source(ledger: str | None, since: str | None, config: Path | None) -> Iterator[PageSource]:
     """Open what a page is made from."""
-    seconds = seconds_back(since)
-    with readable_ledger(ledger) as database, user_store(config) as store:
+    seconds, database = seconds_back(since), readable_ledger(ledger)
+    with user_store(config) as store:
         yield PageSource(database, store=store, config=lambda: load(config), seconds=seconds)
 
 
@@ -131,35 +125,24 @@ def stats(
         raise stopped(f"--by is {by!r}; expected one of {', '.join(GROUPS)}")
     back, price = seconds_back(since), price_of_model(model, prices)
     start = 0.0 if back is None else time.time() - back
-    with readable_ledger(ledger) as database:
-        path, shown = str(database.path), list[str]()
-        while True:
-            sums = database.sums(since=start, shift=time.localtime().tm_gmtoff, by=by)
-            lines = list(_lines(sums, by, path, database.dropped(since=start), price))
-            if not watch:
-                groups = [{by: name, **_members(total, price)} for name, total in group(sums, by).items()]
-                return Answer({"ledger": path, "total": _members(add_up(sums), price), "groups": groups}, lines)
-            if lines != shown:
-                typer.echo("\n".join([_CLEAR if sys.stdout.isatty() else "", *lines]))
-                sys.stdout.flush()
-                shown = lines
-            time.sleep(1)
+    database = readable_ledger(ledger)
+    path, shown = str(database.path), list[str]()
+    while True:
+        sums = database.sums(since=start, shift=time.localtime().tm_gmtoff, by=by)
+        lines = list(_lines(sums, by, path, database.dropped(since=start), price))
+        if not watch:
+            groups = [{by: name, **_members(total, price)} for name, total in group(sums, by).items()]
+            return Answer({"ledger": path, "total": _members(add_up(sums), price), "groups": groups}, lines)
+        if lines != shown:
+            typer.echo("\n".join([_CLEAR if sys.stdout.isatty() else "", *lines]))
+            sys.stdout.flush()
+            shown = lines
+        time.sleep(1)
 
 
 def _members(total: Totals, price: Price | None) -> dict[str, Any]:
     money = {} if price is None else {f"saved_{price.currency.lower()}": round(price.cost(total.saved), 6)}
-    return {
-        **money,
-        "calls": total.calls,
-        "expansions": total.expansions,
-        "tokens_before": total.before,
-        "tokens_after": total.after,
-        "tokens_added_by_shaping": total.added,
-        "tokens_saved": total.saved,
-        "saved_percent": round(100 * total.share, 1),
-        "tokens_error": round(total.error),
-        "milliseconds_per_call": round(total.milliseconds / total.calls, 2) if total.calls else 0.0,
-    }
+    return {**asdict(total), "saved": total.saved, **money}
 
 
 def _lines(sums: list[LedgerSum], by: str, path: str, dropped: int, price: Price | None) -> Iterator[str]:
@@ -215,14 +198,14 @@ def last(
     ledger: Annotated[str | None, LEDGER] = None,
 ) -> Answer:
     """Show what the model read of the last calls beside what their tools sent, and why the rest was left out."""
-    with readable_ledger(ledger) as database:
-        calls = _last_calls(database, tool, number)
+    database = readable_ledger(ledger)
+    calls = _last_calls(database, tool, number)
     if html is not None:
         return write_page(html, calls_document(calls))
     limit = sys.maxsize if full else _LINES
     lines = ["\n".join([*([""] if at else []), *_shown(call, limit)]) for at, call in enumerate(calls)]
     none = f"The ledger {database.path} has no calls{f' of {tool}' if tool else ''} yet."
-    return Answer({"ledger": str(database.path), "calls": [_call_members(call) for call in calls]}, lines or [none])
+    return Answer({"ledger": str(database.path), "calls": [asdict(call) for call in calls]}, lines or [none])
 
 
 def _last_calls(database: LedgerDatabase, tool: str | None, number: int) -> list[ShownCall]:
@@ -234,31 +217,6 @@ def _last_calls(database: LedgerDatabase, tool: str | None, number: int) -> list
     entries = [entry for entry in shown if tool is None or tool in {named(entry), entry.tool}]
     with user_store() as store:
         return [ShownCall(entry, find_texts(store, entry.ref)) for entry in entries[-number:]]
-
-
-def _call_members(call: ShownCall) -> dict[str, Any]:
-    entry, texts = call.entry, call.texts
-    sent = [
-        {
-            "value": part.value,
-            "omissions": [{name: getattr(one, name) for name in ("path", "count", "reason")} for one in part.omissions],
-        }
-        for part in (texts.sent if texts else ())
-    ]
-    return {
-        "time": _when(entry),
-        **{name: getattr(entry, name) for name in ("kind", "server", "tool", "client")},
-        "tokens_before": entry.before,
-        "tokens_after": entry.after,
-        "refs": _refs(texts),
-        "asked": texts.asked if texts and texts.asked else None,
-        "read": texts and texts.read,
-        "sent": sent if texts else None,
-    }
-
-
-def _when(entry: LedgerEntry) -> str:
-    return datetime.fromtimestamp(entry.time).astimezone().isoformat(timespec="seconds")
 
 
 def _refs(texts: CallTexts | None) -> list[str]:

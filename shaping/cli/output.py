@@ -23,6 +23,7 @@ import typer
 
 from shaping.envelope import command_envelope, exit_code_for
 from shaping.errors import ErrorDetail, ToolError, from_exit_code, make_error
+from shaping.errors.codes import CodedError
 from shaping.settings.jsonc import ConfigError, suggestion_for
 from shaping.settings.sources import THE_CALL
 
@@ -158,7 +159,7 @@ def with_json_option(callback: Callable[..., Any], name: str) -> Callable[..., A
     def command(*args: Any, as_json: bool | None = False, **kwargs: Any) -> None:
         try:
             answer = callback(*args, **kwargs, **({"as_json": as_json} if has_option else {}))
-        except (ConfigError, ToolError, Stopped) as problem:
+        except (ConfigError, CodedError, ToolError, Stopped) as problem:
             stop = _stop(problem)
             raise (print_failure(stop.detail, stop.exit_code) if as_json else stop) from None
         except typer.Exit as ended:
@@ -181,12 +182,14 @@ def with_json_option(callback: Callable[..., Any], name: str) -> Callable[..., A
     return command
 
 
-def _stop(problem: ConfigError | ToolError | Stopped) -> Stopped:
+def _stop(problem: ConfigError | CodedError | ToolError | Stopped) -> Stopped:
     """Report a problem that any command may meet, and return the exit for it."""
     if isinstance(problem, Stopped):
         return problem
     if isinstance(problem, ConfigError):
         return config_failure(problem)
+    if isinstance(problem, CodedError):
+        return stopped(str(problem), 2 if problem.code == "BAD_ARGUMENT" else 1, code=problem.code)
     for line in filter(None, (problem.detail.message, problem.detail.hint)):
         typer.echo(line, err=True)
     return Stopped(problem.detail, exit_code_for(problem.detail, "posix"))

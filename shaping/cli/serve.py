@@ -15,8 +15,7 @@ from shaping.cli.output import CONFIG, HTTP, RECORD, Answer, free_address, stopp
 from shaping.learning.record import Recorder
 from shaping.operations.openapi import from_openapi_file, from_openapi_url
 from shaping.operations.openapi.client import Auth, HttpConfig
-from shaping.operations.openapi.document import DocumentError
-from shaping.operations.registry import RegistrationError, Registry
+from shaping.operations.registry import Registry
 from shaping.operations.spec import OperationFilter, Spec, TooManyError, listing_tokens, scan, select_operations
 from shaping.response import counted
 from shaping.shaper import Shaper
@@ -130,10 +129,6 @@ def _fill(registry: Registry, documents: list[str], directories: list[Path], abo
         code = "FILE_NOT_FOUND" if isinstance(problem, FileNotFoundError) else "BAD_ARGUMENT"
         reason = f"cannot read {problem.filename}: {problem.strerror}" if problem.filename else str(problem)
         raise stopped(reason, code=code) from None
-    except DocumentError as problem:
-        raise stopped(str(problem)) from None
-    except RegistrationError as problem:
-        raise stopped(str(problem), 1, code="CONFLICT") from None
     except Exception as problem:
         # Whatever the HTTP client calls a document that could not be had.
         if not type(problem).__module__.startswith("httpx"):
@@ -145,10 +140,7 @@ def _chosen(registry: Registry, choice: OperationFilter, limit: int | None) -> l
     found = registry.list()
     if not found:
         raise stopped("no operations were found: there is nothing to serve", 1, code="OPERATION_NOT_FOUND")
-    try:
-        specs = select_operations(found, choice, limit=limit)
-    except TooManyError as problem:
-        raise stopped(str(problem), 1, code="TOO_LARGE") from None
+    specs = select_operations(found, choice, limit=limit)
     if not specs:
         raise stopped("nothing matches that choice", 1, code="OPERATION_NOT_FOUND")
     typer.echo(f"{_numbers(specs)}, {counted(listing_tokens(specs), 'token')} of tool definitions", err=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,7 +13,6 @@ from shaping.cli.output import JSON, Answer, columns, progress, quiet, stopped
 from shaping.learning.drift import Baseline, baseline_path
 from shaping.learning.statistics import read_traffic
 from shaping.learning.suggest import EMPTY, ToolSuggestion, suggest as suggested, with_suggestions
-from shaping.learning.traffic import TrafficError
 from shaping.settings.files import bundled, write_file
 from shaping.settings.jsonc import read_text
 from shaping.settings.loading import load
@@ -44,13 +43,10 @@ def suggest(
     quiet()
     share = _share(target)
     text = output.read_text() if output is not None and output.exists() else EMPTY
-    try:
-        config = dict(read_text(text, str(output or "response_config.json")).data)
-        load(config)
-        with progress() as show:
-            found = read_traffic(traffic, workers=workers, scheduler=scheduler, progress=show)
-    except TrafficError as problem:
-        raise stopped(str(problem), 1, code="FILE_NOT_FOUND") from None
+    config = dict(read_text(text, str(output or "response_config.json")).data)
+    load(config)
+    with progress() as show:
+        found = read_traffic(traffic, workers=workers, scheduler=scheduler, progress=show)
     chosen = suggested(found, config=config, target=share, workers=workers)
     none = [] if any(one.rules for one in chosen) else ["this traffic suggests no rules of its own"]
     for line in () if as_json else _fields(chosen):
@@ -62,7 +58,7 @@ def suggest(
         _write(output, written, Baseline.of(found))
     notes = [*none, *_table(chosen, share), *([f"wrote {output}"] if output is not None else [])]
     lines = [written.removesuffix("\n")] if output is None else []
-    return Answer({"config": written, "tools": [_row(one) for one in chosen]}, lines, notes)
+    return Answer({"config": written, "tools": [asdict(one) for one in chosen]}, lines, notes)
 
 
 def _share(target: str | None) -> float | None:
@@ -93,21 +89,6 @@ def _write(output: Path, text: str, baseline: Baseline) -> None:
         write_file(baseline_path(output), baseline.written().encode())
     except OSError as problem:
         raise stopped(f"cannot write {problem.filename}: {problem.strerror}", 1) from None
-
-
-def _row(one: ToolSuggestion) -> dict[str, Any]:
-    return {
-        "tool": one.tool,
-        "calls": one.calls,
-        "tokens_before": one.before,
-        "tokens_error": one.error,
-        "tokens_now": one.now,
-        "tokens_suggested": one.after,
-        "fields": [{"path": each.path, "share": round(each.share, 4), "notes": each.notes} for each in one.fields],
-        "more_fields": one.more_fields,
-        "more_used": one.more_used,
-        "rules": one.override,
-    }
 
 
 def _fields(chosen: Iterable[ToolSuggestion]) -> Iterable[str]:

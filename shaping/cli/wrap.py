@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from itertools import pairwise
@@ -23,7 +22,6 @@ from shaping.clients import wrap as entries
 from shaping.clients.files import (
     CLIENTS,
     ConfigEdit,
-    EditedMeanwhileError,
     UnusableFileError,
     client_files,
     is_shared,
@@ -186,8 +184,7 @@ def _wrap_file(file: Path, rewrite: Callable[[Path, str], Rewritten]) -> Rewritt
 
     edit = _edit(file)
     _read(file)
-    with _refused():
-        changed = edit.apply(file, change)
+    changed = edit.apply(file, change)
     text, result = tried[-1]
     _report(file, result, "wrapped")
     if changed:
@@ -200,8 +197,7 @@ def _wrap_file(file: Path, rewrite: Callable[[Path, str], Rewritten]) -> Rewritt
 def _unwrap_file(file: Path) -> Rewritten:
     result, edit = entries.unwrap(_read(file), toml=_is_toml(file)), _edit(file)
     backup = edit.backup_of(file)
-    with _refused():
-        restored = edit.undo(file)
+    restored = edit.undo(file)
     _report(file, result, "unwrapped")
     if restored:
         _say(f"{file} is as it was, without the proxy")
@@ -220,17 +216,6 @@ def _edit(file: Path) -> ConfigEdit:
 
     edit = ConfigEdit(plain, partial(same_servers, toml=toml))
     return edit
-
-
-@contextmanager
-def _refused() -> Iterator[None]:
-    """End the command where a file must not be written."""
-    try:
-        yield
-    except EditedMeanwhileError as problem:
-        raise stopped(str(problem), 1, code="CONFLICT") from None
-    except UnusableFileError as problem:
-        raise stopped(str(problem), 1, code="PERMISSION_DENIED") from None
 
 
 def _check_profile(profile: str | None, config: Path | None) -> None:

@@ -14,6 +14,7 @@ from typing import Final
 import orjson
 from platformdirs import user_config_path
 
+from shaping.errors.codes import CodedError
 from shaping.settings.files import data_directory, refuse_links, replace_file, sync_directory, written_beside
 
 _TRIES: Final = 5  # to replace a file that is edited meanwhile
@@ -35,12 +36,16 @@ CLIENTS: Final[Mapping[str, ClientFiles]] = {
 }
 
 
-class UnusableFileError(Exception):
+class UnusableFileError(CodedError):
     """A config file that cannot be read or must not be written."""
+
+    code = "PERMISSION_DENIED"
 
 
 class EditedMeanwhileError(UnusableFileError):
     """A config file that somebody else writes all the time."""
+
+    code = "CONFLICT"
 
 
 def client_files(client: str, folder: Path) -> list[Path]:

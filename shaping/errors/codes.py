@@ -150,6 +150,12 @@ _ALIASES: Mapping[str, str] = {
 }
 
 
+class CodedError(Exception):
+    """A failure whose message is for a user, and the code of it; commands end with the message."""
+
+    code = "BAD_ARGUMENT"
+
+
 class CodeError(ValueError):
     """Codes that cannot be registered, and why."""
 

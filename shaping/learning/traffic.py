@@ -14,6 +14,7 @@ import orjson
 
 from shaping.clients import find_client
 from shaping.encoders import decode
+from shaping.errors.codes import CodedError
 from shaping.learning.record import recordings
 from shaping.mcp.parts import read_result
 from shaping.parsers import parse, parse_within
@@ -42,8 +43,10 @@ _MOST_SEARCHES: Final = 500  # values of one answer that are looked for inside i
 _MOST_GIVEN: Final = 500  # values of one call's arguments: of a file that is written not every word is looked for
 
 
-class TrafficError(ValueError):
+class TrafficError(CodedError):
     """A folder or file that holds no calls, or cannot be read; the message says which and what to do."""
+
+    code = "FILE_NOT_FOUND"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from operator import add, attrgetter
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
+from shaping.errors.codes import CodedError
 from shaping.response import counted
 from shaping.store.sqlite import wait_for_counting
 
@@ -195,8 +196,10 @@ _SUMS: Final = (
 _NAMED: Final = len(fields(LedgerSum)) - 1  # columns before the sums
 
 
-class LedgerError(Exception):
+class LedgerError(CodedError):
     """The ledger's file cannot be used; the message says which file and why."""
+
+    code = "UNAVAILABLE"
 
 
 class LedgerDatabase:

@@ -10,6 +10,7 @@ from typing import Final
 
 from pydantic import BaseModel, PositiveFloat, ValidationError
 
+from shaping.errors.codes import CodedError
 from shaping.paths.spelling import did_you_mean, nearest
 from shaping.settings.files import bundled, user_directory
 
@@ -17,7 +18,7 @@ VARIABLE: Final = "SHAPING_PRICES"
 FILE: Final = "prices.json"
 
 
-class PriceError(ValueError):
+class PriceError(CodedError):
     """A price table or a model that cannot be used; the message says which and what was expected."""
 
 

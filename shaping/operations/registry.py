@@ -17,6 +17,7 @@ from shaping.agent.caller import is_async
 from shaping.cleaning import Pieces
 from shaping.envelope import Envelope, is_envelope, local_envelope, unwrap
 from shaping.errors import ToolError, from_exception, nearest
+from shaping.errors.codes import CodedError
 from shaping.operations.access import Access, Context, Env, Identity, Trust
 from shaping.operations.guard import admit, visible
 from shaping.operations.spec import Operation, Spec
@@ -26,8 +27,10 @@ from shaping.shaper import Shaper
 Handler: TypeAlias = Callable[..., Any]
 
 
-class RegistrationError(ValueError):
+class RegistrationError(CodedError, ValueError):
     """An operation that cannot be registered."""
+
+    code = "CONFLICT"
 
 
 class Registry:

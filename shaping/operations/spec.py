@@ -18,6 +18,7 @@ import orjson
 from pydantic import ConfigDict, create_model
 
 from shaping.errors import registry
+from shaping.errors.codes import CodedError
 from shaping.operations.access import Access, Context
 from shaping.operations.schemas import JsonSchema, OperationSchema, schema_of
 from shaping.paths.spelling import did_you_mean, nearest
@@ -224,8 +225,10 @@ class OperationFilter:
         )
 
 
-class TooManyError(ValueError):
+class TooManyError(CodedError):
     """A list of tools that would cost too many tokens, with the ways to narrow it."""
+
+    code = "TOO_LARGE"
 
     def __init__(self, specs: Sequence[Spec], tokens: int, limit: int) -> None:
         reading = sum(spec.type == "query" for spec in specs)

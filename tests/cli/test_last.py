@@ -76,10 +76,12 @@ def test_no_secret_is_on_either_side(home: dict[str, str], tmp_path: Path) -> No
 
 def test_a_program_gets_what_was_read_and_what_was_sent(home: dict[str, str]) -> None:
     (call,) = json.loads(shaping(home, "last", "--json"))["data"]["calls"]
-    assert call["tokens_after"] < call["tokens_before"]
-    assert "row 39" in call["read"]
-    assert call["sent"][0]["value"][39] == {"id": 39, "name": "row 39", "note": None, "key": "[redacted:github-token]"}
-    assert {"path": "[].note", "count": 40, "reason": "null"} in call["sent"][0]["omissions"]
+    assert call["entry"]["after"] < call["entry"]["before"]
+    (sent,) = call["texts"]["sent"]
+    assert "row 39" in call["texts"]["read"]
+    assert sent["value"][39] == {"id": 39, "name": "row 39", "note": None, "key": "[redacted:github-token]"}
+    left_out = [(one["path"], one["count"], one["reason"]) for one in sent["omissions"]]
+    assert ("[].note", 40, "null") in left_out
 
 
 def test_lines_of_a_text_that_were_left_out_are_marked(home: dict[str, str]) -> None:
@@ -181,11 +183,8 @@ def test_a_ref_leads_from_a_call_to_what_the_config_left_out_and_an_expansion_sa
             refs: list[str] = []
             while not refs:  # the ledger and the store write after the answer went out
                 await asyncio.sleep(0.1)
-                refs = [
-                    ref
-                    for call in json.loads(shaping(environ, "last", "--json"))["data"]["calls"]
-                    for ref in call["refs"]
-                ]
+                calls = json.loads(shaping(environ, "last", "--json"))["data"]["calls"]
+                refs = [part["ref"] for call in calls if call["texts"] for part in call["texts"]["sent"]]
             (found,) = refs
             await client.call_tool("shaping_expand", {"ref": found, "sql": "SELECT room FROM items WHERE id = 7"})
             return found
@@ -193,8 +192,8 @@ def test_a_ref_leads_from_a_call_to_what_the_config_left_out_and_an_expansion_sa
     ref = asyncio.run(ask())
     assert in_shell(environ, "expand", ref, "[7].room") == "R7\n"
     first, asked = json.loads(shaping(environ, "last", "2", "--json"))["data"]["calls"]
-    assert (first["asked"], asked["refs"], asked["kind"]) == (None, [], "query")
-    assert asked["asked"] == {"ref": ref, "sql": "SELECT room FROM items WHERE id = 7"}
+    assert (first["texts"]["asked"], asked["texts"]["sent"], asked["entry"]["kind"]) == ({}, [], "query")
+    assert asked["texts"]["asked"] == {"ref": ref, "sql": "SELECT room FROM items WHERE id = 7"}
     shown = shaping(environ, "last", "2")
     assert f"all of it: shaping expand {ref}\n" in shown
-    assert f"asked: ref {ref}, sql {asked['asked']['sql']}\n" in shown
+    assert f"asked: ref {ref}, sql {asked['texts']['asked']['sql']}\n" in shown

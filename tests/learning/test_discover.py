@@ -66,7 +66,7 @@ def test_a_program_gets_the_same_as_an_envelope(home: Path) -> None:
     data = json.loads(done.stdout)["data"]
     assert data["sessions"] == 5
     rows = next(row for row in data["tools"] if row["tool"] == "rows")
-    assert rows["missing"] == ["https://api.example.com/records/4"]
+    assert rows["missing"] == {"https://api.example.com/records/4": 4}
 
 
 def test_a_folder_of_recordings_is_read_too(tmp_path: Path) -> None:
@@ -85,8 +85,8 @@ def test_tokens_are_counted_exactly_or_with_their_error(tmp_path: Path, records:
     recorder.record(Shaper({}).plan("hub/list", surface="mcp"), {"content": [{"type": "text", "text": text}]})
     recorder.close()
     (row,) = json.loads(discover(str(tmp_path / "traffic"), "--json").stdout)["data"]["tools"]
-    assert abs(row["tokens_before"] - exact(text)) <= row["tokens_error"]
-    assert (row["tokens_error"] > 0) is sampled
+    assert abs(row["before"] - exact(text)) <= row["error"]
+    assert (row["error"] > 0) is sampled
 
 
 def test_a_home_without_sessions_says_which_clients_were_looked_for(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_twice_the_sessions_calls_or_rows_take_at_most_about_twice_the_steps(
             answer = discover_here(None, home=home)
         finally:
             sys.setprofile(before)
-        assert answer.data["tools"][0]["used_later"] > 0
+        assert answer.data["tools"][0]["used"] > 0
         taken.append(steps)
     assert taken[2] < 2.2 * taken[1]
 

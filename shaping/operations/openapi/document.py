@@ -13,6 +13,7 @@ from urllib.parse import urljoin
 import orjson
 import yaml
 
+from shaping.errors.codes import CodedError
 from shaping.paths.schema import resolve_pointer
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 MAX_HOPS = 50
 
 
-class DocumentError(ValueError):
+class DocumentError(CodedError):
     """A document that is not OpenAPI 3, or cannot be read."""
 
 
