@@ -13,8 +13,14 @@ from typing import Any, Literal, ParamSpec, TypedDict, Unpack, get_args, overloa
 import orjson
 
 from shaping.cleaning import Pieces, protect_or_withhold
-from shaping.decorator.annotation import describe_return
-from shaping.decorator.frameworks import MOST_BLOCKS, Framework, calling_framework, framework_content, report_error
+from shaping.decorator.frameworks import (
+    MOST_BLOCKS,
+    Framework,
+    calling_framework,
+    describe_return,
+    framework_content,
+    report_error,
+)
 from shaping.errors import ErrorDetail, from_exception, registry
 from shaping.errors.exceptions import says_less, text_of
 from shaping.paths.filter import PLAIN

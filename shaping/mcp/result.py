@@ -500,7 +500,7 @@ def _structured(result: Mapping[str, Any], data: ResultData, shaped: Sequence[Sh
     if not chosen.structured:
         return None
     if _is_not_modified(shaped[0]):
-        return {} if chosen.schema else None
+        return {}
     value, plain = shaped[0].value, shaped[0].plan.dialect == "none"
     notice = shaped[0].notice if plain else ""
     was_text = data.structured is not None and isinstance(data.structured.value, str) and plain

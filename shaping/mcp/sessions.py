@@ -46,16 +46,15 @@ _NO_CALL = CallContext()
 
 
 class ChosenChannels(NamedTuple):
-    """What goes out: text in `content`, data in `structuredContent`, and a schema in the tool's definition."""
+    """What goes out: text in `content`, or data in `structuredContent` with a schema in the tool's definition."""
 
     text: bool
     structured: bool
-    schema: bool
 
 
-TEXT = ChosenChannels(text=True, structured=False, schema=False)
-BOTH = ChosenChannels(text=True, structured=True, schema=True)
-STRUCTURED = ChosenChannels(text=False, structured=True, schema=True)
+TEXT = ChosenChannels(text=True, structured=False)
+BOTH = ChosenChannels(text=True, structured=True)
+STRUCTURED = ChosenChannels(text=False, structured=True)
 
 
 def choose_channels(
@@ -97,7 +96,7 @@ def unlisted_entry(
 ) -> ToolEntry:
     """Return the entry of a tool that this client was not shown in a list, as if it had been."""
     chosen = choose_channels(plan.channels, client, typed=plan.typed, relay=relay)
-    shown = advertised_schema(plan, schema) if schema is not None and chosen.schema else None
+    shown = advertised_schema(plan, schema) if schema is not None and chosen.structured else None
     return ToolEntry({}, chosen, plan.channels != "auto", schema, shown, client.limit)
 
 

@@ -52,7 +52,7 @@ def tool_entry(
     if declared is not None:
         warn_unmatched(plan, inside_wrapper(declared) or dict(declared))
     shown = None
-    if declared is not None and chosen.schema:
+    if declared is not None and chosen.structured:
         shown = advertised_schema(plan, declared) if plan.enabled or plan.closed else dict(declared)
     wire = {key: value for key, value in tool.items() if key != "outputSchema"}
     if for_app and declared is not None:
