@@ -30,8 +30,8 @@ _OF_SHELL: Final = frozenset("|&;<>()$`*?~=\"'")  # what only a shell reads in a
 
 def error_of(
     finished: Finished, plan: Plan, said: Sequence[str], own: Envelope[Any] | None, exit_table: ExitTable | None
-) -> ErrorDetail | None:
-    """Describe how a program failed, or None where it did not.
+) -> ErrorDetail:
+    """Describe how a program failed.
 
     `own` is the envelope that it printed itself; `exit_table` says what the exit codes of a program mean that speaks
     the contract, and is None for any other program.
@@ -46,8 +46,6 @@ def error_of(
         )
     if own is not None and own.error is not None:
         return own.error
-    if ended.child_exit_code == 0:
-        return None
     mapped = plan.exit_codes.get(ended.child_exit_code)
     if mapped is not None:
         return errors.make_error(mapped, _message(ended, tool, said), foreign=True)

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from shaping.envelope import Envelope
+    from shaping.errors import ErrorDetail
     from shaping.settings.plan import Plan
     from shaping.shaper import Shaper
 
@@ -88,14 +89,21 @@ class _Response:
         self._plain = plan.dialect == "none"
         self._counter = counter(plan.tokenizer)
         self._own = _own_envelope(parsed, plan, self._ended.child_exit_code)
-        # A damaged envelope is data, and its program still speaks the contract.
-        contract = self._own is not None or (
-            parsed is not None and may_be_envelope(parsed.value) and envelopes.recognise(parsed.value) == "invariant"
-        )
-        exit_table = shaper.loaded_config.config.exit_codes if contract else None
-        self._error = error_of(self._finished, plan, self._err.lines.lines, self._own, exit_table)
+        self._error = self._find_error(parsed)
         self._parsed = Parsed(self._own.data, "json") if self._own else parsed
         self._stored = StoredOutput(shaper, plan, self._finished)
+
+    def _find_error(self, parsed: Parsed | None) -> ErrorDetail | None:
+        """Describe how the command failed; nothing where it did not."""
+        ended, own = self._ended, self._own
+        if ended.child_exit_code == 0 and not ended.timed_out and (own is None or own.error is None):
+            return None
+        # A damaged envelope is data, and its program still speaks the contract.
+        contract = own is not None or (
+            parsed is not None and may_be_envelope(parsed.value) and envelopes.recognise(parsed.value) == "invariant"
+        )
+        exit_table = self._shaper.loaded_config.config.exit_codes if contract else None
+        return error_of(self._finished, self._plan, self._err.lines.lines, own, exit_table)
 
     def respond(self) -> CommandResponse:
         if self._parsed is None:
