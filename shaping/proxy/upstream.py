@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import signal
 import time
 from collections import deque
@@ -203,7 +204,8 @@ class Upstream:
                 return
 
     async def _ask(self, request: Mapping[str, Any], send: Callable[[Message], Awaitable[None]]) -> dict[str, Any]:
-        request_id = f"shaping-{next(self._numbers)}"
+        # A client that is a proxy of ours has requests of its own.
+        request_id = f"shaping-{os.getpid()}-{next(self._numbers)}"
         future = self._own_answers[request_id] = asyncio.get_running_loop().create_future()
         try:
             await send(write({**request, "id": request_id}))
