@@ -17,20 +17,21 @@ _PR_SET_PDEATHSIG = 1
 
 
 def spawn(
-    command: Sequence[str], env: Mapping[str, str] | None = None, cwd: str | None = None
+    command: Sequence[str],
+    env: Mapping[str, str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    stdin: int | None = subprocess.PIPE,
 ) -> subprocess.Popen[bytes]:
     """Start a process in a group of its own, so that it can be ended with all that it starts, and ends with us."""
-    pipe = subprocess.PIPE
-    return subprocess.Popen(  # noqa: S603 (the user's own command)
+    return subprocess.Popen(  # noqa: S603 (the user's own command, without a shell)
         command,
-        stdin=pipe,
-        stdout=pipe,
-        stderr=pipe,
-        bufsize=0,
-        env={**os.environ, **(env or {})},
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=env,
         cwd=cwd,
         start_new_session=True,
-        preexec_fn=end_with_parent(),  # noqa: PLW1509 (one system call whose function is looked up before the fork)
+        preexec_fn=_end_with_parent(),  # noqa: PLW1509 (one system call whose function is looked up before the fork)
     )
 
 
@@ -40,7 +41,7 @@ def signal_group(pid: int, number: int) -> None:
         os.killpg(pid, number)
 
 
-def end_with_parent() -> Callable[[], None] | None:
+def _end_with_parent() -> Callable[[], None] | None:
     """Return what makes Linux end a process whose parent was killed."""
     if sys.platform != "linux":
         return None

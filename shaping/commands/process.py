@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, Final, Protocol, TypedDict
 
-from shaping.child import end_with_parent, signal_group
+from shaping.child import signal_group, spawn
 from shaping.response import required
 
 if TYPE_CHECKING:
@@ -82,16 +82,8 @@ def run_process(
     with _signals() as passing:
         # A group of its own: a timeout can end all of it, and a terminal's interrupt comes once, through us.
         try:
-            process: subprocess.Popen[bytes] = subprocess.Popen(  # noqa: S603 (running what the caller names is the job; there is no shell)
-                list(argv),
-                stdin=None if given is None else subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=options.get("cwd"),
-                env=options.get("env"),
-                start_new_session=True,
-                preexec_fn=end_with_parent(),  # noqa: PLW1509 (one system call, looked up before the fork)
-            )
+            stdin = None if given is None else subprocess.PIPE
+            process = spawn(list(argv), options.get("env"), options.get("cwd"), stdin)
         except (OSError, ValueError) as problem:
             return ProcessExit(NOT_FOUND if isinstance(problem, FileNotFoundError) else NOT_RUN, not_started=problem)
         passing.to(process.pid)

@@ -438,7 +438,7 @@ class Child:
 
     async def open(self, upstream: Upstream) -> None:
         """Start the process and read what it writes; raise OSError where it cannot be started."""
-        process = self.process = self.process or spawn(self.command, self.env, self.cwd)
+        process = self.process = self.process or spawn(self.command, {**os.environ, **(self.env or {})}, self.cwd)
         waiting = Thread(target=self._wait, args=(process, asyncio.get_running_loop()), daemon=True)
         waiting.start()
         out, err = await open_reader(process.stdout), await open_reader(process.stderr)
