@@ -128,11 +128,18 @@ def _step(key: str | int) -> str:
 _DEEPEST = 100
 
 _BLANK = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
-_STRING_START = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*')
-_SCALAR = re.compile(r"(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.])", re.ASCII)
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(word)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)  # NaN and Infinity are no JSON
 _END_OF_FILE = "the end of the file"
 _AN_OBJECT = "an object, such as {}"
+_A_VALUE = "a value: an object, a list, text in double quotes, a number, true, false or null"
+_A_TEXT = r"a double quote at the end of the text, on the same line, and escapes such as \n, \\ or \u00e9"
 _READABLE = "a file that can be read"
 
 
@@ -292,15 +299,12 @@ def _plain(value: Any) -> Any:
 
 
 def _decode(raw: bytes, file: str) -> str:
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        says = "is UTF-16"
-    else:
-        try:
-            return raw.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            line = raw.count(b"\n", 0, error.start) + 1
-            says = f"is not UTF-8 (byte 0x{raw[error.start]:02x} on line {line})"
-    raise unreadable(file, says, "UTF-8 text")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        says = f"is not UTF-8 (byte 0x{raw[error.start]:02x} on line {line})"
+        raise unreadable(file, says, "UTF-8 text") from None
 
 
 class _Scanner:
@@ -328,8 +332,10 @@ class _Scanner:
             self._fail(at, f"at most {_DEEPEST} levels")
         if self.text[at : at + 1] in ("{", "["):
             return self._container(at, keys, line)
-        end = self._string_end(at) if self.text[at : at + 1] == '"' else self._scalar_end(at)
-        value: Json = json.loads(self.text[at:end])
+        try:
+            value, end = _DECODER.raw_decode(self.text, at)
+        except ValueError as error:
+            self._fail(getattr(error, "pos", at), _A_TEXT if self.text[at : at + 1] == '"' else _A_VALUE)
         if value in (math.inf, -math.inf):
             self._fail(at, "a number of a usual size")
         if isinstance(value, str) and _SURROGATE.search(value):
@@ -370,20 +376,6 @@ class _Scanner:
             self._fail(at, "':' after the key")
         members[key] = self._value(self._next(at + 1), (*keys, key), node.line)
         return self._next(members[key].end)
-
-    def _string_end(self, at: int) -> int:
-        match = _STRING_START.match(self.text, at)
-        end = match.end() if match else at
-        if self.text[end : end + 1] != '"':
-            quote = "a double quote at the end of the text, on the same line"
-            self._fail(end, r"an escape such as \n, \\ or \u00e9" if self.text[end : end + 1] == "\\" else quote)
-        return end + 1
-
-    def _scalar_end(self, at: int) -> int:
-        match = _SCALAR.match(self.text, at)
-        if match is None:
-            self._fail(at, "a value: an object, a list, text in double quotes, a number, true, false or null")
-        return match.end()
 
     def _next(self, at: int) -> int:
         """Return where the next token begins, behind blanks and comments."""
