@@ -337,19 +337,11 @@ def _tail_start(text: str, size: int) -> int:
 
 
 def _between(text: str, places: range, otherwise: int) -> int:
-    for inside in (_in_value, _in_word):
-        found = next((at for at in places if not (inside(text[at - 1]) and inside(text[at]))), None)
-        if found is not None:
-            return found
-    return otherwise
+    return next((at for at in places if not (_in_value(text[at - 1]) and _in_value(text[at]))), otherwise)
 
 
 def _in_value(sign: str) -> bool:
     return sign not in _APART and not sign.isspace()
-
-
-def _in_word(sign: str) -> bool:
-    return sign.isalnum() or sign == "_"
 
 
 class Trim:
