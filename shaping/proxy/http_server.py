@@ -51,27 +51,18 @@ _QUIET_SECONDS = 15.0
 _MOST_HELD = 100
 
 
-class HttpStream:
-    """What goes out by one HTTP response: messages, and after the last one the end."""
+class HttpStream(asyncio.Queue["Message | None"]):
+    """What goes out by one HTTP response: messages, and after the last one None."""
 
     def __init__(self, request_id: Any = None) -> None:
-        self.request_id = request_id  # the id that the client gave its request
-        self._messages: asyncio.Queue[Message | None] = asyncio.Queue()
-
-    def put(self, message: Message, *, last: bool = False) -> None:
-        """Send a message."""
-        self._messages.put_nowait(message)
-        if last:
-            self.end()
-
-    def end(self) -> None:
-        """Send nothing more."""
-        self._messages.put_nowait(None)
+        """Make a stream for a request by the id that the client gave it, or for what nobody asked for."""
+        super().__init__()
+        self.request_id = request_id
 
     async def next(self) -> Message | None:
         """Wait for the next message; raise TimeoutError where it takes long. None is the end."""
         async with asyncio.timeout(_QUIET_SECONDS):
-            return await self._messages.get()
+            return await self.get()
 
     async def events(self, first: Message | None = None) -> AsyncIterator[bytes]:
         """Write the messages as server-sent events."""
@@ -145,10 +136,10 @@ class HttpSession:
     async def own_events(self) -> AsyncIterator[bytes]:
         """Yield what belongs to no request; an earlier stream for that ends."""
         if self._standalone is not None:
-            self._standalone.end()
+            self._standalone.put_nowait(None)
         stream = self._standalone = HttpStream()
         while self._held:
-            stream.put(self._held.popleft())
+            stream.put_nowait(self._held.popleft())
         try:
             async for event in stream.events():
                 yield event
@@ -161,7 +152,7 @@ class HttpSession:
         """End the session with its servers."""
         await self.relay.close()
         for stream in filter(None, (*self._streams.values(), self._standalone)):
-            stream.end()
+            stream.put_nowait(None)
 
     async def _abandon(self, stream: HttpStream) -> None:
         """Cancel a request whose client hung up, where its protocol means that."""
@@ -179,15 +170,16 @@ class HttpSession:
             stream = self._streams.pop(message.id, None)
             if stream is not None:
                 self._tokens = {key: known for key, known in self._tokens.items() if known[0] is not stream}
-                stream.put(write({**message.data, "id": stream.request_id}) if self.stateless else message, last=True)
+                stream.put_nowait(write({**message.data, "id": stream.request_id}) if self.stateless else message)
+                stream.put_nowait(None)
             return
         stream, token = self._tokens.get(message.params.get("progressToken"), (None, None))
         if stream is None:
             self._send_unasked(message)
         elif self.stateless:
-            stream.put(write({**message.data, "params": {**message.params, "progressToken": token}}))
+            stream.put_nowait(write({**message.data, "params": {**message.params, "progressToken": token}}))
         else:
-            stream.put(message)
+            stream.put_nowait(message)
 
     def _send_unasked(self, message: Message) -> None:
         """Send what belongs to no known request by a stream that is open, or hold it until one is."""
@@ -197,7 +189,7 @@ class HttpSession:
         if stream is None:
             self._held.append(message)
         else:
-            stream.put(message)
+            stream.put_nowait(message)
 
 
 class HttpServer:
