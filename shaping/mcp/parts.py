@@ -40,7 +40,6 @@ TEXT_MEMBERS: Final = frozenset({"type", "text"})
 _INTRODUCTIONS: Final = 2  # blocks before those that are the items of a list
 _RECORDS: Final = 3  # blocks behind those, or of `name: value` lines, from which they are items
 _MIRRORS: Final = 16  # first text blocks, one of which may say all data again: comparing every block takes n^2
-_MISSING = object()
 _ENTRY = frozenset({"name", "path", "type"})
 _KEPT_AS = frozenset({"sha", "mode"})  # how a repository keeps an entry, which no file says of its own data
 _BINARY = ("data", "blob", "bytes")  # members that hold base64, in which a rule can only match by chance and break it
@@ -213,7 +212,8 @@ def _mirrored(value: Any, texts: Sequence[tuple[int, str]], *, is_plain: bool) -
 
 def is_only_member(data: Any, value: Any) -> bool:
     """Return whether data is all that an object holds; under `result` it may be a framework's wrapper."""
-    return isinstance(value, dict) and len(value) == 1 and not _is_wrap(value) and data in value.values()
+    is_wider = isinstance(value, dict) and len(value) == 1 and not _is_wrap(value)
+    return is_wider and data is not None and data in value.values()
 
 
 def contains(whole: Any, part: Any, *, same_names: bool = False) -> bool:
@@ -253,7 +253,7 @@ def _same(value: Any, text: str) -> bool:
     if not isinstance(value, dict | list):
         return _says(value, text)
     parsed = read_data(text)
-    return parsed is not _MISSING and contains(value, parsed)
+    return parsed is not None and contains(value, parsed)
 
 
 def _says(value: Any, text: str) -> bool:
@@ -311,7 +311,7 @@ def _unquoted(value: Any) -> Any:
 def _text_part(index: int, text: str) -> DataPart:
     parsed, compact_json = _read(text)
     if parsed is None:
-        return _prose_part(index, text)
+        return DataPart(text, (index,), prose=True)
     # The Shaper reads a log in JSON lines itself: one that is cut keeps its errors, as a text.
     return DataPart(text if parsed.is_log else parsed.value, (index,), compact_json=compact_json)
 
@@ -319,17 +319,13 @@ def _text_part(index: int, text: str) -> DataPart:
 def _verbatim_part(index: int, text: str) -> DataPart:
     if text.lstrip().startswith("[") and is_listing((listed := _text_part(index, text)).value):
         return listed
-    return _prose_part(index, text)
-
-
-def _prose_part(index: int, text: str) -> DataPart:
     return DataPart(text, (index,), prose=True)
 
 
 def read_data(text: str) -> Any:
-    """Read an object or a list that stands as text, in JSON or as Python prints it; anything else is prose."""
+    """Read an object or a list that stands as text, in JSON or as Python prints it; None where it is prose."""
     parsed, _ = _read(text)
-    return _MISSING if parsed is None else parsed.value
+    return None if parsed is None else parsed.value
 
 
 def _read(text: str) -> tuple[Parsed | None, bytes | None]:
@@ -360,10 +356,18 @@ def read_parts(result: Mapping[str, Any], context: ResultContext) -> ResultData:
 
 def shape_parts(shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext) -> list[Shaped]:
     """Shape every part, and where they are over the budget together, cut the largest to their shares of it."""
-    budget = context.plan.max_tokens
-    shaped = _shape_each(shaper, result, data, context, budget if len(data.parts) == 1 else None)
-    # One part alone was cut to the budget already.
-    if budget is None or len(shaped) == 1:
+    budget, alone = context.plan.max_tokens, len(data.parts) == 1
+    as_json = possible_channels(context, data).structured
+    shaped: list[Shaped] = []
+    for part in data.parts:
+        call = (CallContext(owner=context.call.owner) if shaped else context.call)._replace(
+            text_before=partial(_text_before, result, data, part, context.client),
+            arguments=context.session.arguments,
+            compact_json=part.compact_json,
+            as_json=as_json,
+        )
+        shaped.append(shaper.shape_by(_plan_for(part, context.plan, budget if alone else None), part.value, call))
+    if budget is None or alone:
         return shaped
     return _within_together(shaped, context.plan.replace(max_tokens=budget - len(shaped)))  # with their line ends
 
@@ -426,25 +430,6 @@ def possible_channels(context: ResultContext, data: ResultData) -> ChosenChannel
 def protecting_plan(plan: Plan) -> Plan:
     """Return a plan that leaves out only what must never leave, and what is over its budget."""
     return plan.replace(fields=plan.private, error_fields=plan.private, empties=KEEP_EMPTIES, noise=())
-
-
-def _shape_each(
-    shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext, budget: int | None
-) -> list[Shaped]:
-    as_json = possible_channels(context, data).structured
-    return [
-        shaper.shape_by(
-            _plan_for(part, context.plan, budget),
-            part.value,
-            (context.call if index == 0 else CallContext(owner=context.call.owner))._replace(
-                text_before=partial(_text_before, result, data, part, context.client),
-                arguments=context.session.arguments,
-                compact_json=part.compact_json,
-                as_json=as_json,
-            ),
-        )
-        for index, part in enumerate(data.parts)
-    ]
 
 
 def _text_before(result: Mapping[str, Any], data: ResultData, part: DataPart, client: KnownClient) -> str:
