@@ -31,7 +31,8 @@ def parse_json(text: str) -> Any:
     try:
         value = read_json(text)
     except (orjson.JSONDecodeError, RecursionError):
-        return None
+        found = _documents(text.strip()) if "NaN" in text or "Infinity" in text else []
+        return found[0] if len(found) == 1 else None
     if type(value) is str:
         return parse_json(value) if len(value) < len(text) else None
     return value if type(value) in {dict, list} else None
@@ -76,11 +77,13 @@ def parse_lines(text: str) -> list[Any] | None:
     try:
         return [_object_or_list(read_json(line)) for line in text.splitlines() if line.strip()]
     except ValueError:
-        return _documents(text.strip())
+        found = _documents(text.strip())
+        return found if len(found) > 1 else None
 
 
-def _documents(text: str) -> list[Any] | None:
-    decoder, at, found = json.JSONDecoder(), 0, []
+def _documents(text: str) -> list[Any]:
+    """Return the objects and lists that follow each other; what Python writes of numbers that JSON lacks is words."""
+    decoder, at, found = json.JSONDecoder(parse_constant=str), 0, list[Any]()
     try:
         while at < len(text):
             value, at = decoder.raw_decode(text, at)
@@ -90,8 +93,8 @@ def _documents(text: str) -> list[Any] | None:
         json.dumps(found, allow_nan=False)
         orjson.dumps(found)
     except (ValueError, TypeError, RecursionError):
-        return None
-    return found if len(found) > 1 else None
+        return []
+    return found
 
 
 def _object_or_list(value: Any) -> Any:

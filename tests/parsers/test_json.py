@@ -6,7 +6,7 @@ import orjson
 import pytest
 from hypothesis import given, strategies as st
 
-from shaping.parsers.json import read_json
+from shaping.parsers.json import parse_json, parse_lines, read_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -27,3 +27,12 @@ def test_what_is_not_json_is_refused(text: str | bytes) -> None:
 
 def test_deep_nests_are_read() -> None:
     assert read_json("[" * 900 + "]" * 900) == orjson.loads("[" * 900 + "]" * 900)
+
+
+@pytest.mark.parametrize(
+    "text", ['[{"a": NaN, "b": [Infinity, -Infinity]}]', '"[{\\"a\\": NaN, \\"b\\": [Infinity, -Infinity]}]"']
+)
+def test_what_python_writes_of_numbers_that_json_lacks_is_words(text: str) -> None:
+    assert parse_json(text) == [{"a": "NaN", "b": ["Infinity", "-Infinity"]}]
+    assert parse_json('{"a": NaN') is None
+    assert parse_lines('{"a": NaN}\n{"a": 1}') == [{"a": "NaN"}, {"a": 1}]
