@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeAlias
@@ -167,7 +168,7 @@ def _outline(text: str) -> Any:
     if len(lines) < _LEAST or len(outer) - outer.count(None) < _SURE * len(outer):
         return None
     try:
-        value = _members(lines)
+        value = _members(_with_paragraphs(lines))
     except (ValueError, RecursionError):
         return None
     return value if _repeats(value) else None
@@ -175,6 +176,20 @@ def _outline(text: str) -> Any:
 
 def _is_entry(line: str) -> bool:
     return _ENTRY.fullmatch(line.strip()) is not None
+
+
+def _with_paragraphs(lines: list[_OutlineLine]) -> list[_OutlineLine]:
+    """Return the lines of several records, the paragraphs in them as words: no record has a name from a sentence."""
+    names = Counter(entry[1] for _, _, entry in lines if entry)
+    if lines[0][2] is None or names[lines[0][2][1]] < _BLOCKS:
+        return lines
+    told: list[_OutlineLine] = []
+    in_words = False
+    for indent, words, entry in lines:
+        alone = entry is None or names[entry[1]] == 1
+        in_words = alone and (in_words or words.startswith("\n"))
+        told.append((indent, words, None if in_words else entry))
+    return told
 
 
 def _members(lines: list[_OutlineLine]) -> Any:

@@ -38,7 +38,7 @@ def describe(detail: ErrorDetail) -> str:
 
 def log_parts(detail: ErrorDetail) -> tuple[str, str]:
     """Return the reason on one line, as our own words and what they quote; each function here quotes after a colon."""
-    line = describe(detail).replace(":\n  ", ": ").replace("\n  ", " | ").replace("\n", ". ")
+    line = describe(detail).replace(":\n  ", ": ").replace("\n  ", " | ").replace(".\n", "\n").replace("\n", ". ")
     ours, _, quoted = line.partition(": ")
     return ours, quoted
 

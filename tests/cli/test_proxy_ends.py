@@ -222,7 +222,7 @@ def test_a_client_that_reads_no_more_ends_the_proxy_without_a_trace(family: Fami
 
 
 def test_what_a_server_said_before_it_ended_follows_the_colon() -> None:
-    command = [*SHAPING, "--", sys.executable, "-c", "raise SystemExit('no license')"]
+    command = [*SHAPING, "--", sys.executable, "-c", "raise SystemExit('no license.')"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:

@@ -226,6 +226,16 @@ def test_json_is_found_between_the_lines_of_a_program_that_warns() -> None:
     assert (parsed.value, parsed.before, parsed.after) == (value, "warn: old cache\n", "\nwarn: see the log\n")
 
 
+def test_a_sentence_in_a_record_is_no_name() -> None:
+    rows = [f"Commit: {n:040x}\nAuthor: Ada\nMessage: change {n}\n" for n in range(5)]
+    rows[3] += "\nNobody asked for that: it was simpler.\nTwo lines: this is the second.\n"
+    parsed = parse("\n".join(rows))
+    assert parsed is not None
+    assert [[*record] for record in parsed.value] == [["Commit", "Author", "Message"]] * 5
+    said = "change 3\n\nNobody asked for that: it was simpler.\nTwo lines: this is the second."
+    assert parsed.value[3]["Message"] == said
+
+
 @pytest.mark.parametrize("inside", ["\n", "\r\n", "\n\n", "\u2028", "\x0b", "\x85"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_cell_in_quotes_keeps_its_line_breaks(inside: str, end: str) -> None:
