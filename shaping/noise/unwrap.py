@@ -20,7 +20,8 @@ _FIRST_TRACKER, _NEXT_TRACKER = re.compile(rf"\?{_TRACKER}"), re.compile(f"{_AND
 _BLANKS, _BLANK_PAGE = re.compile(r"\n{3,}"), re.compile(r"\n{6,}")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>]*)?/?>")
 _WRAPPED = re.compile(
-    r"\s*<(?:p|div|span|html|body|section|article|h[1-6]|ul|ol|table|br|b|i|em|strong|font|blockquote|!doctype)\b",
+    r"\s*<(?:p|a(?= )|div|span|html|body|section|article|h[1-6]|ul|ol|table|br|b|i|em|strong|font|blockquote"
+    r"|!doctype)\b",
     re.IGNORECASE,
 )
 _MARKUP = re.compile("<(?:/|br|p>)")
@@ -157,7 +158,8 @@ def _shown(text: str) -> str:
 def _linked(anchor: re.Match[str]) -> str:
     """Return the words of a link with its target, unless they say it or it is a place of the same page."""
     target, words = anchor.groups()
-    return words if words in target or target.startswith("#") else f"{words} ({target})"
+    said = _TAG.sub("", words).strip() or words  # a picture alone has no words
+    return words if said in target or target.startswith("#") else f"{words} ({target})"
 
 
 def _without_hidden(text: str, opens: re.Pattern[str]) -> str:

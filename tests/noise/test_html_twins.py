@@ -25,6 +25,16 @@ def test_the_html_of_a_text_goes() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("markup", "text"), [("body", "body_text"), ("description", "descriptionPlain"), ("body", "plain_body")]
+)
+def test_html_beside_a_member_that_is_called_its_text_goes(markup: str, text: str) -> None:
+    rows: Any = [{"id": n, markup: f"See <b>part {n}</b> of it", text: f"See part {n} of it"} for n in range(3)]
+    assert reduce(rows, ("boilerplate",))[0] == [{"id": row["id"], text: row[text]} for row in rows]
+    plain: Any = [{"id": n, markup: f"open {n}", text: f"open {n}"} for n in range(3)]
+    assert reduce(plain, ("boilerplate",)) == (plain, [])
+
+
 def test_a_record_that_has_neither_does_not_keep_the_html_of_others() -> None:
     value: Any = [
         {"id": 1, "title": "A café in the old town", "htmlTitle": "A <b>café</b> in the old town "},

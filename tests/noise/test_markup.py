@@ -26,6 +26,9 @@ def test_html_around_text_becomes_text_with_its_links() -> None:
     assert unwrap('<div><img src="a.png" alt="a chart"><a href="https://x.dev">https://x.dev</a></div>') == (
         "a charthttps://x.dev"
     )
+    shown = '<a href="https://x.dev"><span class="hidden">https://</span><span>x.dev</span></a>'
+    pictured = '<a href="https://x.dev"><img src="a.png" alt="a chart"></a>'
+    assert unwrap(f"{shown} and {pictured}") == "https://x.dev and a chart (https://x.dev)"
 
 
 @pytest.mark.parametrize("text", ["use <b> for bold</b> text", "<p>```html\n<p>x</p>\n```</p>", "a < b", "x</y"])

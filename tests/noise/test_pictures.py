@@ -24,6 +24,18 @@ def test_of_the_sizes_of_a_picture_the_largest_stays() -> None:
     )
 
 
+def test_of_links_whose_names_are_sizes_the_largest_that_most_records_have_stays() -> None:
+    rows: Any = [
+        {"id": n, "name": f"n{n}", **{f"image_{size}": f"https://img.dev/{n}_{size}.png" for size in (24, 72, 512)}}
+        for n in range(4)
+    ]
+    rows[1]["image_1024"] = "https://img.dev/1_1024.png"
+    kept = [{name: row[name] for name in ("id", "name", "image_512")} for row in rows]
+    assert reduce(rows, ("links",))[0] == kept
+    photos: Any = [{"id": n, **{f"photo_{at}": f"https://img.dev/{n * at}.png" for at in (1, 2, 3)}} for n in range(4)]
+    assert reduce(photos, ("links",))[0] == photos
+
+
 @pytest.mark.parametrize(
     "images",
     [

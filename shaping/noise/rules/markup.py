@@ -21,20 +21,31 @@ _TAG = re.compile(r"<!--(?>[^-<]+|-(?!->)|<(?!!--))*+-->|<[^<>]*>")
 _TARGET = re.compile(r"href(?<=\bhref)\s*=\s*[\"']([^\"']*)")  # begins with letters, which are found fast
 _WORD = re.compile(r"\w+")
 _TWINS = (("raw",), ("text",), ("plain",), ("markdown",))  # members beside one that is just called HTML
+_PLAIN = ("text", "plain")  # in the name of a member that has as text what another one has as HTML
 _NEARLY = 20  # words of which one may be missing: an entity, a mark that is a letter
 
 
 def html_twins(records: Records) -> None:
     """Drop the HTML of records that have the same as text."""
-    for key in filter(_is_html, records.members("markup", "long", "plain")):
-        others = tuple(word for word in meaning(key).words if word != "html")
-        twin = _twin((others,) if others else _TWINS, records)
+    for key in records.members("markup", "long", "plain"):
+        twin = _twin(_names_of_text(key, records), records)
         if twin is not None and all(_says_the_same(row.get(key), row.get(twin)) for row in records.rows):
             records.drop_member(key, "boilerplate")
 
 
-def _is_html(key: str) -> bool:
-    return "html" in meaning(key).words and not meaning(key).hypermedia
+def _names_of_text(key: str, records: Records) -> Collection[tuple[str, ...]]:
+    """Return the names, as words, of members that may have as text what this one has as HTML."""
+    said = meaning(key)
+    if "html" in said.words:
+        others = tuple(word for word in said.words if word != "html")
+        return () if said.hypermedia else (others,) if others else _TWINS
+    if not any("</" in str(value) for value in records.present(key)):
+        return ()
+    return [name for mark in _PLAIN for name in ((*said.words, mark), (mark, *said.words))]
+
+
+def _may_be_twin(key: str) -> bool:
+    return not {"html", *_PLAIN}.isdisjoint(meaning(key).words)
 
 
 def _twin(names: Collection[tuple[str, ...]], records: Records) -> str | None:
@@ -58,7 +69,7 @@ def _says_the_same(markup: Json, text: Json) -> bool:
     return len(words.difference(_WORD.findall(" ".join(told)))) <= len(words) // _NEARLY
 
 
-HTML_TWINS = NoiseRule("boilerplate", frozenset({"markup", "long", "plain"}), html_twins, _is_html)
+HTML_TWINS = NoiseRule("boilerplate", frozenset({"markup", "long", "plain"}), html_twins, _may_be_twin)
 
 
 _FILE = re.compile(rf"\.(?:{MARKUP_FILES})$")

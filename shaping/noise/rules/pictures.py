@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Collection
 from typing import Any
 
 from shaping.noise.records import NoiseRule, Records
 from shaping.noise.vocabulary import PICTURE_SIZE, PICTURE_TARGET, SIZE_NAMES, meaning
 
+_NUMBER = re.compile(r"\d+")
+_SIZES, _PIXELS = 3, 16  # links that a number alone tells apart, and the least number, from which it is a size
 _SAME = 0.05  # of the ratio of width and height is what sizes of one picture may differ by
 
 
@@ -16,6 +20,15 @@ def pictures(records: Records) -> None:
     for key in records.untouched("nested"):
         if meaning(key).pictures:
             records.replace_column(key, list(map(_largest, records.column(key))), "links")
+    by_name = defaultdict[str, dict[int, str]](dict)
+    for key in records.untouched("link"):
+        if meaning(key).pictures and (number := _NUMBER.search(key)):
+            by_name[_NUMBER.sub("", key)][int(number[0])] = key
+    for sizes in by_name.values():
+        if len(sizes) >= _SIZES and min(sizes) >= _PIXELS:
+            # The largest of those that most records have.
+            kept = max(sizes, key=lambda size: (len(records.present(sizes[size])), size))
+            records.drop.update({key: "links" for size, key in sizes.items() if size != kept})
 
 
 def _largest(value: Any) -> Any:
@@ -58,4 +71,4 @@ def _size(value: dict[str, Any], *names: str) -> float:
     return 0
 
 
-RULE = NoiseRule("links", frozenset({"nested"}), pictures, lambda key: meaning(key).pictures)
+RULE = NoiseRule("links", frozenset({"nested", "link"}), pictures, lambda key: meaning(key).pictures)
