@@ -57,16 +57,12 @@ def bench(
     as_json: Annotated[bool | None, AS_JSON] = None,
 ) -> None:
     """Measure what each profile saves on files of tool answers, counted exactly."""
-    program = not sys.stdout.isatty() if as_json is None else as_json
     payloads = list(read_payloads(places))
     if not payloads:
         raise stopped(f"nothing to measure: no file there ends in {', '.join(SUFFIXES)}")
     with _counting(failed=2):
         if by_field:
-            costs = Counter[str]()
-            for payload in payloads:
-                costs.update(tokens_by_field(payload.data, tokenizer))
-            answer = _fields(costs.most_common(), top)
+            answer = _costs_by_field(payloads, tokenizer, top)
         else:
             shaper = Shaper(config, watch=False)
             for name in profile or ():
@@ -74,9 +70,8 @@ def bench(
             # Minimal and standard first, debug last.
             known = shaper.loaded_config.profiles
             every = sorted(known, key=lambda name: (name == "debug", name != "minimal", name != "standard"))
-            setup = Setup(shaper, tuple(profile or every), tokenizer, tool, client)
-            answer = _compared(list(_compare(payloads, setup)), tokenizer)
-    answer.print(as_json=program)
+            answer = _costs_by_profile(payloads, Setup(shaper, tuple(profile or every), tokenizer, tool, client))
+    answer.print(as_json=not sys.stdout.isatty() if as_json is None else as_json)
 
 
 @contextmanager
@@ -88,30 +83,30 @@ def _counting(*, failed: int) -> Iterator[None]:
         raise stopped(str(problem), 2 if isinstance(problem, UnknownTokenizerError) else failed) from None
 
 
-def _compare(payloads: Sequence[Payload], setup: Setup) -> Iterator[Comparison]:
+def _costs_by_profile(payloads: Sequence[Payload], setup: Setup) -> Answer:
+    found: list[Comparison] = []
     with progress() as show:
-        for done, payload in enumerate(payloads):
-            show("measuring", done, len(payloads))
-            yield compare(payload, setup)
-
-
-def _compared(comparisons: Sequence[Comparison], tokenizer: str) -> Answer:
-    whole = total(comparisons)
-    data = {"tokenizer": tokenizer, "payloads": [*map(asdict, comparisons)], "total": asdict(whole)}
+        for payload in payloads:
+            show("measuring", len(found), len(payloads))
+            found.append(compare(payload, setup))
+    whole = total(found)
     rows: list[tuple[str | int, ...]] = [("payload", "as sent", "compact", "profile", "shaped", "saved", "ms")]
-    for comparison in (*comparisons, whole):
-        first: tuple[str | int, ...] = (Path(comparison.name).name, comparison.raw, comparison.compact)
-        for cost in comparison.profiles:
-            numbers = (cost.tokens, f"{cost.saved_percent:.1f}%", f"{cost.milliseconds:.1f}")
-            rows.append((*first, cost.profile, *numbers))
+    for one in (*found, whole):
+        first: tuple[str | int, ...] = (Path(one.name).name, one.raw, one.compact)
+        for cost in one.profiles:
+            rows.append((*first, cost.profile, cost.tokens, f"{cost.saved_percent:.1f}%", f"{cost.milliseconds:.1f}"))
             first = ("", "", "")
+    data = {"tokenizer": setup.tokenizer, "payloads": [*map(asdict, found)], "total": asdict(whole)}
     return Answer(data, ["tokens", *columns(rows)])
 
 
-def _fields(costs: list[tuple[str, int]], top: int) -> Answer:
-    whole = sum(tokens for _, tokens in costs)
-    shown = costs[:top]
-    if rest := costs[top:]:
+def _costs_by_field(payloads: Sequence[Payload], tokenizer: str, top: int) -> Answer:
+    found = Counter[str]()
+    for payload in payloads:
+        found.update(tokens_by_field(payload.data, tokenizer))
+    costs, whole = found.most_common(), found.total()
+    shown, rest = costs[:top], costs[top:]
+    if rest:
         shown.append((counted(len(rest), "more field"), sum(tokens for _, tokens in rest)))
     rows = [(name, tokens, f"{tokens / (whole or 1):.1%}") for name, tokens in (*shown, ("total", whole))]
     lines = ["tokens of the compact JSON", *columns([("field", "tokens", "share"), *rows])]
@@ -191,9 +186,11 @@ def compare(payload: Payload, setup: Setup) -> Comparison:
     """Count an answer exactly, as sent and as each profile shapes it."""
     exact = counter(setup.tokenizer).exact
     raw = exact(payload.as_sent(setup.client))
-    timed = ((profile, *_timed(_shape(payload, profile, setup))) for profile in setup.profiles)
-    costs = tuple(_cost(profile, exact(text), 1000 * seconds, raw) for profile, text, seconds in timed)
-    return Comparison(payload.name, raw, exact(payload.compact), costs)
+    costs = []
+    for profile in setup.profiles:
+        text, milliseconds = _timed(_shape(payload, profile, setup))
+        costs.append(_cost(profile, exact(text), milliseconds, raw))
+    return Comparison(payload.name, raw, exact(payload.compact), tuple(costs))
 
 
 def _cost(profile: str, tokens: int, milliseconds: float, raw: int) -> Cost:
@@ -221,12 +218,12 @@ def _shape(payload: Payload, profile: str, setup: Setup) -> Callable[[], str]:
 
 
 def _timed(call: Callable[[], str]) -> tuple[str, float]:
-    spent = []
-    text = ""
+    """Return a text and how many milliseconds it takes to make, the median of a few runs."""
+    spent, text = [], ""
     for _ in range(_RUNS):
         start = perf_counter()
         text = call()
-        spent.append(perf_counter() - start)
+        spent.append(1000 * (perf_counter() - start))
     return text, median(spent)
 
 

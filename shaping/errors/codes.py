@@ -15,7 +15,6 @@ from shaping.paths.spelling import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
-    from importlib.metadata import EntryPoint
 
 
 OWN_RANGE = range(79, 126)
@@ -177,12 +176,13 @@ def list_codes(description: str, codes: Collection[str]) -> str:
 
 
 class CodeRegistry:
-    """Our codes, closed; and the codes of plugins, which come and go by namespace."""
+    """Our codes, closed; and those of plugins and of the application, which come and go."""
 
     def __init__(self, *, discover: bool = True) -> None:
         self._lock = RLock()
-        # Each namespace keeps its registrations as a stack: what is registered twice is unregistered twice.
-        self._plugins: dict[str, list[Mapping[str, CodeDefinition]]] = {}
+        # In the order of registration, by namespace: what is registered twice is unregistered twice.
+        self._registered: list[tuple[str, Mapping[str, CodeDefinition]]] = []
+        self._added: Mapping[str, CodeDefinition] = {}  # all of these together, by their whole names
         self._undiscovered = discover
 
     def canonical(self, code: str) -> str:
@@ -192,13 +192,9 @@ class CodeRegistry:
     def find(self, code: str) -> CodeDefinition | None:
         """Return what a code means, or None where nobody registered it."""
         known = _CORE.get(code) or _CORE.get(_ALIASES.get(code, ""))
-        if known is not None:
-            return known
-        namespace, dot, key = code.rpartition(".")
-        if dot:
+        if known is None and "." in code:
             self._discover()
-        with self._lock:
-            return _merged(self._plugins.get(namespace, ())).get(key)
+        return known or self._added.get(code)
 
     def definition(self, code: str) -> CodeDefinition:
         """Return the definition of a code; for an unknown code raise UnknownCodeError with the nearest ones."""
@@ -210,9 +206,7 @@ class CodeRegistry:
     def codes(self) -> tuple[str, ...]:
         """List every registered code by its canonical name, ours first."""
         self._discover()
-        with self._lock:
-            added = [_named(ns, key) for ns, stack in sorted(self._plugins.items()) for key in _merged(stack)]
-        return (*_CORE, *added)
+        return (*_CORE, *self._added)
 
     def describe(self, description: str, codes: Collection[str]) -> str:
         """List the codes that a tool can return after its description; each must be registered."""
@@ -237,23 +231,29 @@ class CodeRegistry:
         """Take back the application's latest registration; False where there is none."""
         return self.unregister_plugin(_APPLICATION)
 
-    def _register(self, namespace: str, codes: Mapping[str, CodeDefinition | Mapping[str, Any]]) -> None:
-        ready = {key: _defined(namespace, key, given) for key, given in codes.items()}
-        with self._lock:
-            stack = self._plugins.get(namespace, [])
-            _refuse_changes(namespace, _merged(stack), ready)
-            self._plugins[namespace] = [*stack, ready]
-
     def unregister_plugin(self, namespace: str) -> bool:
         """Take back the latest registration of a namespace; False where there is none."""
         with self._lock:
-            stack = self._plugins.get(namespace)
-            if not stack:
-                return False
-            self._plugins[namespace] = stack[:-1]
-            if len(stack) == 1:
-                del self._plugins[namespace]
-            return True
+            places = [place for place, (registered, _) in enumerate(self._registered) if registered == namespace]
+            if places:
+                del self._registered[places[-1]]
+                self._merge()
+            return bool(places)
+
+    def _register(self, namespace: str, codes: Mapping[str, CodeDefinition | Mapping[str, Any]]) -> None:
+        prefix = f"{namespace}." if namespace else ""
+        new = {f"{prefix}{key}": _defined(prefix, key, given) for key, given in codes.items()}
+        with self._lock:
+            changed = [code for code in new if self._added.get(code, new[code]) != new[code]]
+            if changed:
+                told = "\n".join(f"  {code} is {self._added[code]}\n    and would be {new[code]}" for code in changed)
+                raise CodeError(f"{namespace or 'the application'} is registered with another meaning:\n{told}")
+            self._registered.append((namespace, new))
+            self._merge()
+
+    def _merge(self) -> None:
+        by_namespace = sorted(self._registered, key=lambda registered: registered[0])
+        self._added = {code: known for _, codes in by_namespace for code, known in codes.items()}
 
     def _discover(self) -> None:
         """Load the codes that installed packages declare, once; each entry point is named by its namespace."""
@@ -264,39 +264,21 @@ class CodeRegistry:
             from importlib.metadata import entry_points  # noqa: PLC0415 (takes 14 ms to import, and most calls code no error)
 
             for found in entry_points(group=ENTRY_POINTS):
-                self._load(found)
-
-    def _load(self, found: EntryPoint) -> None:
-        try:
-            self.register_plugin(found.name, found.load())
-        except Exception:  # a broken package must not hide the error that is being described
-            logging.getLogger("shaping").exception("the error codes of %r cannot be loaded", found.value)
+                try:
+                    self.register_plugin(found.name, found.load())
+                except Exception:  # a broken package must not hide the error that is being described
+                    logging.getLogger("shaping").exception("the error codes of %r cannot be loaded", found.value)
 
 
-def _named(namespace: str, key: str) -> str:
-    return f"{namespace}.{key}" if namespace else key
-
-
-def _merged(stack: Any) -> dict[str, CodeDefinition]:
-    return {key: definition for codes in stack for key, definition in codes.items()}
-
-
-def _defined(namespace: str, key: str, given: CodeDefinition | Mapping[str, Any]) -> CodeDefinition:
+def _defined(prefix: str, key: str, given: CodeDefinition | Mapping[str, Any]) -> CodeDefinition:
     if not _KEY.fullmatch(key):
-        raise CodeError(f"{_named(namespace, key)}: the key is {key!r}; expected SCREAMING_SNAKE_CASE")
+        raise CodeError(f"{prefix}{key}: the key is {key!r}; expected SCREAMING_SNAKE_CASE")
     if isinstance(given, CodeDefinition):
         return given
     try:
         return CodeDefinition(**given)
     except (TypeError, ValueError) as problem:
-        raise CodeError(f"{_named(namespace, key)}: {problem}") from None
-
-
-def _refuse_changes(namespace: str, old: Mapping[str, CodeDefinition], new: Mapping[str, CodeDefinition]) -> None:
-    changed = [key for key in new if key in old and old[key] != new[key]]
-    if changed:
-        changes = "\n".join(f"  {_named(namespace, key)} is {old[key]}\n    and would be {new[key]}" for key in changed)
-        raise CodeError(f"{namespace or 'the application'} is registered with another meaning:\n{changes}")
+        raise CodeError(f"{prefix}{key}: {problem}") from None
 
 
 registry = CodeRegistry()
