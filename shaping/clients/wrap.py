@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import http.client
 import os
 import re
-import urllib.error
-import urllib.request
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath, PureWindowsPath
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-import orjson
 import tomlkit
 from tomlkit.items import InlineTable, Table
 
@@ -351,17 +347,17 @@ def asks_credentials(url: str) -> bool:
     """Return whether a server refuses a client without credentials; one that cannot be reached counts as no."""
     if not url.startswith(("http://", "https://")):
         return False
+    import httpx  # noqa: PLC0415 (an extra)
+
     info = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "shaping", "version": "1"}}
-    content = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": info})
-    headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+    greeting = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": info}
+    headers = {"accept": "application/json, text/event-stream"}
     try:
-        request = urllib.request.Request(url, content, headers)  # noqa: S310 (the scheme was checked above)
-        with urllib.request.urlopen(request, timeout=_ASK_SECONDS):  # noqa: S310 (the scheme was checked above)
-            return False
-    except urllib.error.HTTPError as refusal:
-        with refusal:
-            return refusal.code in _REFUSALS
-    except (OSError, ValueError, http.client.HTTPException):
+        with httpx.stream(
+            "POST", url, json=greeting, headers=headers, timeout=_ASK_SECONDS, follow_redirects=True
+        ) as answer:
+            return answer.status_code in _REFUSALS
+    except (httpx.HTTPError, httpx.InvalidURL):
         return False
 
 
