@@ -235,8 +235,9 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
     if shaped[0].failed and (error := shaped[0].envelope.error) is not None:
         # The tool answered in an envelope of its own, which says that the call failed.
         return ShapedResult(_beside(result, _write_error(shaper, error, [shaped[0].text], context, shaped)), shaped)
-    out = _written(result, data, shaped, context)
-    if context.client.whole_result and _is_longer(out, result, data, shaped, context):
+    answer = _Answer(result, data, shaped, context)
+    out = answer.written()
+    if context.client.whole_result and answer.is_longer(out):
         return ShapedResult(dict(result), shaped)
     if context.entry.advertised is not None and _has_big(shaped):
         # A client that was given a schema checks the numbers by it.
@@ -404,68 +405,111 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _written(
-    result: Mapping[str, Any], data: ResultData, shaped: Sequence[Shaped], context: ResultContext
-) -> dict[str, Any]:
-    out = dict(result)
-    chosen = possible_channels(context, data)
-    out["content"] = _content(result, data, shaped, chosen, context)
-    whole = context.entry.whole_structure
-    if not (chosen.structured or whole) and (out.get("_meta") or {}).get("fastmcp") == {"wrap_result": True}:
-        # It says how the structured content is wrapped, and there is none.
-        out["_meta"] = {key: value for key, value in out["_meta"].items() if key != "fastmcp"}
-    if whole:
-        structured = protect_structure(result.get("structuredContent"), context.plan)
-    elif data.repeats_blocks:
-        # Once is enough, but for a client that checks it by its schema.
-        structured = {"result": out["content"]} if chosen.structured and context.entry.advertised is not None else None
-    else:
-        structured = _structured(result, data, shaped, chosen)
-    out.pop("structuredContent", None)
-    if structured is not None:
-        out["structuredContent"] = structured
-        if structured is not result.get("structuredContent") and NOTICE in structured and _misfit(out, context):
-            # The schema may allow no text beside the data; the model reads the notice in the text.
-            out["structuredContent"] = {name: structured[name] for name in structured if name != NOTICE}
-    elif context.client.fails_on_json_lists and (value := _bare_json(out["content"])) is not None:
-        out["structuredContent"] = {"result": value[0]}
-    return out
+class _Answer(NamedTuple):
+    """A successful result on its way out: its parts as they were shaped, and the channels that they are written to."""
 
+    result: Mapping[str, Any]
+    data: ResultData
+    shaped: Sequence[Shaped]
+    context: ResultContext
 
-def _content(
-    result: Mapping[str, Any],
-    data: ResultData,
-    shaped: Sequence[Shaped],
-    chosen: ChosenChannels,
-    context: ResultContext,
-) -> list[Any]:
-    content = list(result.get("content") or ())
-    placed: dict[int, Any] = {}
-    gone: set[int] = set()
-    for part, one in zip(data.parts, shaped, strict=True):
-        gone.update(part.blocks)
-        silent = not chosen.text and part is (data.structured or data.parts[0])
-        if part.blocks and not silent:
-            member = data.member if part is data.structured and not data.packed else None
-            block, text = content[part.blocks[0]], text_of(one, context, member)
-            if part is data.structured and context.client.reads in {None, "content"}:
-                text = _inner_text(text, one, part, block["text"])
-            if one.encoding == "json" and len(text) > _COUNTED:
-                text = _as_sent(text, block["text"], context)
-            placed[part.blocks[0]] = block if block["text"] == text else {**block, "text": text}
-    kept = [placed.get(index, block) for index, block in enumerate(content) if index not in gone or index in placed]
-    if data.structured is not None and not data.structured.blocks and _wants_text(chosen, context, kept):
-        if not chosen.structured and _is_known_to_read(context.client, "structured"):
-            kept = [block for block in kept if block.get("type") != "text"]
-        kept = [{"type": "text", "text": text_of(shaped[0], context)}, *kept]
-    return _separated(kept, content) if context.client.joins_blocks else kept
+    def written(self) -> dict[str, Any]:
+        """Write the parts to their channels, beside all else that the result has."""
+        result, data, context = self.result, self.data, self.context
+        out = {**result, "content": self._content()}
+        is_sent, whole = self._channels.structured, context.entry.whole_structure
+        if not (is_sent or whole) and (out.get("_meta") or {}).get("fastmcp") == {"wrap_result": True}:
+            # It says how the structured content is wrapped, and there is none.
+            out["_meta"] = {key: value for key, value in out["_meta"].items() if key != "fastmcp"}
+        if whole:
+            structured = protect_structure(result.get("structuredContent"), context.plan)
+        elif data.repeats_blocks:
+            # Once is enough, but for a client that checks it by its schema.
+            structured = {"result": out["content"]} if is_sent and context.entry.advertised is not None else None
+        else:
+            structured = self._structured() if is_sent else None
+        out.pop("structuredContent", None)
+        if structured is not None:
+            out["structuredContent"] = structured
+            if structured is not result.get("structuredContent") and NOTICE in structured and _misfit(out, context):
+                # The schema may allow no text beside the data; the model reads the notice in the text.
+                out["structuredContent"] = {name: structured[name] for name in structured if name != NOTICE}
+        elif context.client.fails_on_json_lists and (value := _bare_json(out["content"])) is not None:
+            out["structuredContent"] = {"result": value[0]}
+        return out
 
+    def is_longer(self, out: Mapping[str, Any]) -> bool:
+        """Return whether what says the same as before is longer: JSON in a text has a backslash for each quote."""
+        same = self.context.plan.dialect == "none" and all(
+            one.data == part.value and not one.notice for part, one in zip(self.data.parts, self.shaped, strict=True)
+        )
+        return same and len(self.context.client.shown(out)) > len(self.context.client.shown(self.result))
 
-def _as_sent(text: str, sent: str, context: ResultContext) -> str:
-    """Return JSON as the tool wrote it, with blanks between, where it costs fewer tokens so: lists of strings may."""
-    if text.replace(" ", "") != sent.replace(" ", ""):
-        return text
-    return text if costs_at_most(text, sent, counter(context.plan.tokenizer).exact) else sent
+    @property
+    def _channels(self) -> ChosenChannels:
+        return possible_channels(self.context, self.data)
+
+    def _content(self) -> list[Any]:
+        data, context, channels = self.data, self.context, self._channels
+        content = list(self.result.get("content") or ())
+        placed: dict[int, Any] = {}
+        gone: set[int] = set()
+        for part, one in zip(data.parts, self.shaped, strict=True):
+            gone.update(part.blocks)
+            silent = not channels.text and part is (data.structured or data.parts[0])
+            if part.blocks and not silent:
+                block = content[part.blocks[0]]
+                text = self._text(part, one, block["text"])
+                placed[part.blocks[0]] = block if block["text"] == text else {**block, "text": text}
+        kept = [placed.get(index, block) for index, block in enumerate(content) if index not in gone or index in placed]
+        if data.structured is not None and not data.structured.blocks and self._wants_text(kept):
+            if not channels.structured and _is_known_to_read(context.client, "structured"):
+                kept = [block for block in kept if block.get("type") != "text"]
+            kept = [{"type": "text", "text": text_of(self.shaped[0], context)}, *kept]
+        return _separated(kept, content) if context.client.joins_blocks else kept
+
+    def _text(self, part: DataPart, one: Shaped, sent: str) -> str:
+        """Return the text of a part that stood in a text of the tool's own."""
+        data, context = self.data, self.context
+        mirrors = part is data.structured
+        text = text_of(one, context, data.member if mirrors and not data.packed else None)
+        if mirrors and context.client.reads in {None, "content"}:
+            text = _inner_text(text, one, part, sent)
+        if one.encoding != "json" or len(text) <= _COUNTED or text.replace(" ", "") != sent.replace(" ", ""):
+            return text
+        # With blanks between, as the tool wrote it, lists of strings may cost fewer tokens.
+        return text if costs_at_most(text, sent, counter(context.plan.tokenizer).exact) else sent
+
+    def _wants_text(self, blocks: Sequence[Any]) -> bool:
+        """Return whether data that came without a text gets one: some clients show their model nothing else."""
+        client, channels, has_text = self.context.client, self._channels, any(is_text(block) for block in blocks)
+        if not channels.structured and not self.context.entry.whole_structure:
+            return not (has_text and _is_known_to_read(client, "content"))
+        return channels.text and not has_text and client.reads not in {"structured", "both"}
+
+    def _structured(self) -> Any:
+        data, one = self.data, self.shaped[0]
+        if _is_not_modified(one):
+            return {}
+        value, plain = one.value, one.plan.dialect == "none"
+        notice = one.notice if plain else ""
+        was_text = data.structured is not None and isinstance(data.structured.value, str) and plain
+        if data.packed and plain and not isinstance(value, str):
+            value = {data.member: write_json(with_numbers(value) if _has_big([one]) else value).decode()}
+        elif was_text:
+            # A text that was read as data stays a text: the one that the model reads, which is shorter than JSON.
+            value = {data.member or "result": value if isinstance(value, str) else one.text.removesuffix(notice)}
+        elif (
+            data.wrapped
+            or (data.packed and data.member == "result")
+            or (not isinstance(value, dict) and isinstance(self.result.get("structuredContent"), dict | None))
+        ):
+            value = {"result": value}
+        if not notice:
+            return value
+        # What another `shaping` left out is said there already.
+        before = f"{said}; " if isinstance(said := value.get(NOTICE), str) else ""
+        return {**value, NOTICE: f"{before}{notice.strip()[1:-1]}"}
 
 
 def _inner_text(text: str, shaped: Shaped, part: DataPart, sent: str) -> str:
@@ -475,14 +519,6 @@ def _inner_text(text: str, shaped: Shaped, part: DataPart, sent: str) -> str:
     before = f"{{{orjson.dumps(next(iter(shaped.value))).decode()}:"
     is_object = text.startswith(before) and text.endswith("}")
     return text[len(before) : -1] if is_object and is_only_member(read_data(sent), part.value) else text
-
-
-def _wants_text(chosen: ChosenChannels, context: ResultContext, blocks: Sequence[Any]) -> bool:
-    """Return whether data that came without a text gets one: some clients show their model nothing else."""
-    has_text = any(is_text(block) for block in blocks)
-    if not chosen.structured and not context.entry.whole_structure:
-        return not (has_text and _is_known_to_read(context.client, "content"))
-    return chosen.text and not has_text and context.client.reads not in {"structured", "both"}
 
 
 def _is_known_to_read(client: KnownClient, channel: str) -> bool:
@@ -496,32 +532,6 @@ def _separated(blocks: list[Any], sent: Sequence[Any]) -> list[Any]:
     return [{**block, "text": f"{block['text'].rstrip()}\n"} if id(block) in own else block for block in blocks]
 
 
-def _structured(result: Mapping[str, Any], data: ResultData, shaped: Sequence[Shaped], chosen: ChosenChannels) -> Any:
-    if not chosen.structured:
-        return None
-    if _is_not_modified(shaped[0]):
-        return {}
-    value, plain = shaped[0].value, shaped[0].plan.dialect == "none"
-    notice = shaped[0].notice if plain else ""
-    was_text = data.structured is not None and isinstance(data.structured.value, str) and plain
-    if data.packed and plain and not isinstance(value, str):
-        value = {data.member: write_json(with_numbers(value) if _has_big(shaped[:1]) else value).decode()}
-    elif was_text:
-        # A text that was read as data stays a text: the one that the model reads, which is shorter than JSON.
-        value = {data.member or "result": value if isinstance(value, str) else shaped[0].text.removesuffix(notice)}
-    elif (
-        data.wrapped
-        or (data.packed and data.member == "result")
-        or (not isinstance(value, dict) and isinstance(result.get("structuredContent"), dict | None))
-    ):
-        value = {"result": value}
-    if not notice:
-        return value
-    # What another `shaping` left out is said there already.
-    before = f"{said}; " if isinstance(said := value.get(NOTICE), str) else ""
-    return {**value, NOTICE: f"{before}{notice.strip()[1:-1]}"}
-
-
 def _is_not_modified(shaped: Shaped) -> bool:
     """Return whether the data is what the caller has already, or the envelope that the tool answered in says so."""
     source = shaped.call.source
@@ -530,20 +540,6 @@ def _is_not_modified(shaped: Shaped) -> bool:
 
 def _has_big(shaped: Sequence[Shaped]) -> bool:
     return any(warned.code == "BIG_INTEGER" for one in shaped for warned in one.warnings)
-
-
-def _is_longer(
-    out: Mapping[str, Any],
-    result: Mapping[str, Any],
-    data: ResultData,
-    shaped: Sequence[Shaped],
-    context: ResultContext,
-) -> bool:
-    """Return whether a result that says the same as before is longer: JSON in a text has a backslash for each quote."""
-    same = context.plan.dialect == "none" and all(
-        one.data == part.value and not one.notice for part, one in zip(data.parts, shaped, strict=True)
-    )
-    return same and len(context.client.shown(out)) > len(context.client.shown(result))
 
 
 def _misfit(out: Mapping[str, Any], context: ResultContext) -> bool:
@@ -563,7 +559,7 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
     def attempt(plan: Plan) -> tuple[dict[str, Any], list[Shaped]]:
         whole = context._replace(plan=plan, call=call)
         shaped = shape_parts(shaper, result, data, whole)
-        return _written(result, data, shaped, whole), shaped
+        return _Answer(result, data, shaped, whole).written(), shaped
 
     out, shaped = attempt(plan)
     if _misfit(out, context):
