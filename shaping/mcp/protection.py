@@ -92,27 +92,26 @@ def protect_around(result: Mapping[str, Any], plan: Plan) -> tuple[Mapping[str, 
     The members of `_meta` that only shaping writes go too: a server's own would be believed.
     """
     result, plan = without_forged(result), plan.anywhere
-    hits: list[Warned] = []
+    cleaner = ObjectCleaner(plan)
     # The data of an error is also its message, of which nothing private is to be known.
     all_of_it = result.get("isError") is True and plan.private is not None
     if plan.private is not None:
         data = {"content"} if all_of_it else {"content", "structuredContent"}
         result = clean_members(result, plan.private.apply, data)
     elif plan.redact.off:
-        return result, hits
+        return result, []
     usual = [name for name in result if name in _KNOWN or (name, result[name]) in _USUAL]
     if len(usual) < len(result):
-        result = clean_members(result, partial(redacted, plan=plan, place="result.", hits=hits), usual)
+        result = clean_members(result, partial(cleaner.redacted, place="result."), usual)
     if result.get("content"):
-        blocks = enumerate(clean_across_blocks(result["content"], plan, hits))
         clean = [
-            clean_block(block, plan, f"content[{place}].", hits, () if all_of_it or not is_text(block) else ("text",))
-            for place, block in blocks
+            cleaner.block(block, f"content[{place}].", () if all_of_it or not is_text(block) else ("text",))
+            for place, block in enumerate(cleaner.across_blocks(result["content"]))
         ]
         result = {**result, "content": clean}
     if result.get("_meta"):
-        result = {**result, **redacted({"_meta": result["_meta"]}, plan, "", hits)}
-    return result, hits
+        result = {**result, **cleaner.redacted({"_meta": result["_meta"]})}
+    return result, cleaner.hits
 
 
 def without_forged(result: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -179,32 +178,6 @@ def names_private(text: Any, private: FieldPlan) -> bool:
     return isinstance(text, str) and private.apply([text]) != [text]
 
 
-def clean_across_blocks(blocks: Sequence[Any], plan: Plan, hits: list[Warned]) -> Sequence[Any]:
-    """Take out of blocks the secrets and private texts that begin in one and go on in the next."""
-    if len(blocks) < 2:
-        return blocks
-    if plan.redact.values and not plan.redact.off:
-        blocks = _without_split_keys(blocks, hits)
-    return blocks if plan.private is None else _without_continuations(blocks, plan.private, plan)
-
-
-def _without_continuations(content: Sequence[Any], private: FieldPlan, plan: Plan) -> list[Any]:
-    """Withhold the texts behind one that is withheld, up to one that is data: what it names may go on in them."""
-    written = [_text_in(block) for block in content]
-    texts = [None if text is None or data_in(text, plan) is not None else text for text in written]
-    if len(texts) - texts.count(None) <= 1:
-        return list(content)
-    marks = [_mark(text, private) for text in texts]
-    whole = "".join(text or "" for text in texts)
-    if not any(marks) and private.apply(whole) != whole and all(private.apply(text) == text for text in texts):
-        marks = [_SPLIT] * len(texts)  # the name itself is in two blocks
-    out, mark = [], ""
-    for block, text, own, any_text in zip(content, texts, marks, written, strict=True):
-        out.append(_with_text(block, mark or own) if text is not None and (mark or own) else block)
-        mark = "" if text is None and any_text is not None else mark or own
-    return out
-
-
 def _text_in(block: Mapping[str, Any]) -> str | None:
     """Return the text of a block, of what a resource holds, or of a resource in a block."""
     resource = block.get("resource")
@@ -215,20 +188,6 @@ def _text_in(block: Mapping[str, Any]) -> str | None:
 def _with_text(block: Mapping[str, Any], text: str) -> dict[str, Any]:
     resource = block.get("resource")
     return {**block, "resource": {**resource, "text": text}} if isinstance(resource, dict) else {**block, "text": text}
-
-
-def _without_split_keys(content: Sequence[Any], hits: list[Warned]) -> Sequence[Any]:
-    """Take out of blocks what belongs to a private key that begins or ends in another one."""
-    texts = [_text_in(block) for block in content]
-    clean = SplitKeyRedactor().clean(texts)
-    if clean is texts:
-        return content
-    out = list(content)
-    for place, (old, new) in enumerate(zip(texts, clean, strict=True)):
-        if new is not None and new is not old:
-            out[place] = _with_text(content[place], new)
-            hits.append(replaced(PRIVATE_KEY.name, f"content[{place}]"))
-    return out
 
 
 def _mark(text: str | None, private: FieldPlan) -> str:
@@ -244,37 +203,86 @@ def compiled(paths: tuple[str, ...]) -> FieldPlan:
     return compile_fields(None, paths, withhold=True).at_any_depth()
 
 
-def clean_block(
-    block: Mapping[str, Any],
-    plan: Plan,
-    place: str = "",
-    hits: list[Warned] | None = None,
-    skipped: Collection[str] = (),
-) -> Mapping[str, Any]:
-    """Clean a content block, or the resource in one, but for its base64 and the members to skip."""
-    if "text" in skipped and not block.keys() - TEXT_MEMBERS:
-        return block
-    resource = block.get("resource")
-    if isinstance(resource, dict):
-        block = {**block, "resource": clean_block(resource, plan, f"{place}resource.", hits)}
-        skipped = {*skipped, "resource"}
-    return clean_protocol_object(block, plan, place, hits, {*binary_members(block), *skipped})
+class ObjectCleaner:
+    """Takes secrets and private fields out of objects of the protocol; `hits` are warnings of the secrets."""
 
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self.hits: list[Warned] = []
 
-def clean_protocol_object(
-    value: Mapping[str, Any],
-    plan: Plan,
-    place: str = "",
-    hits: list[Warned] | None = None,
-    skipped: Collection[str] = (),
-) -> dict[str, Any]:
-    """Clean an object that the protocol defines: it stays valid where a path has the name of a member of it."""
-    if plan.private is not None:
-        value = _keep_form(value, plan.private, plan.private.apply, skipped)
-    clean = partial(redacted, plan=plan, place=place, hits=hits)
-    if not plan.redact.paths or plan.redact.off:
-        return clean_members(value, clean, skipped)
-    return _keep_form(value, compiled(plan.redact.paths), clean, skipped)
+    def block(self, block: Mapping[str, Any], place: str = "", skipped: Collection[str] = ()) -> Mapping[str, Any]:
+        """Clean a content block, or the resource in one, but for its base64 and the members to skip."""
+        if "text" in skipped and not block.keys() - TEXT_MEMBERS:
+            return block
+        resource = block.get("resource")
+        if isinstance(resource, dict):
+            block = {**block, "resource": self.block(resource, f"{place}resource.")}
+            skipped = {*skipped, "resource"}
+        return self.protocol_object(block, place, {*binary_members(block), *skipped})
+
+    def protocol_object(
+        self, value: Mapping[str, Any], place: str = "", skipped: Collection[str] = ()
+    ) -> dict[str, Any]:
+        """Clean an object that the protocol defines: it stays valid where a path has the name of a member of it."""
+        private, rules = self._plan.private, self._plan.redact
+        if private is not None:
+            value = _keep_form(value, private, private.apply, skipped)
+        clean = partial(self.redacted, place=place)
+        if not rules.paths or rules.off:
+            return clean_members(value, clean, skipped)
+        return _keep_form(value, compiled(rules.paths), clean, skipped)
+
+    def other_object(self, value: Mapping[str, Any], skipped: Collection[str]) -> dict[str, Any]:
+        """Clean an object of which paths may take any member, but for those to skip."""
+        private = self._plan.private
+        value = value if private is None else clean_members(value, private.apply, skipped)
+        return clean_members(value, self.redacted, skipped)
+
+    def redacted(self, value: Mapping[str, Any], place: str = "") -> Mapping[str, Any]:
+        """Mask secrets in an object that stands in a place."""
+        rules = self._plan.redact
+        if rules.off or not value:
+            return value
+        clean, found = redact(value, values=rules.values, names=rules.names, paths=tuple(map(deep_path, rules.paths)))
+        self.hits.extend(replaced(hit.rule, f"{place}{hit.path}") for hit in found)
+        return clean  # type: ignore[no-any-return]  # an object stays one
+
+    def across_blocks(self, blocks: Sequence[Any]) -> Sequence[Any]:
+        """Take out of blocks the secrets and private texts that begin in one and go on in the next."""
+        if len(blocks) < 2:
+            return blocks
+        if self._plan.redact.values and not self._plan.redact.off:
+            blocks = self._without_split_keys(blocks)
+        return blocks if self._plan.private is None else self._without_continuations(blocks, self._plan.private)
+
+    def _without_split_keys(self, content: Sequence[Any]) -> Sequence[Any]:
+        """Take out of blocks what belongs to a private key that begins or ends in another one."""
+        texts = [_text_in(block) for block in content]
+        clean = SplitKeyRedactor().clean(texts)
+        if clean is texts:
+            return content
+        out = list(content)
+        for place, (old, new) in enumerate(zip(texts, clean, strict=True)):
+            if new is not None and new is not old:
+                out[place] = _with_text(content[place], new)
+                self.hits.append(replaced(PRIVATE_KEY.name, f"content[{place}]"))
+        return out
+
+    def _without_continuations(self, content: Sequence[Any], private: FieldPlan) -> list[Any]:
+        """Withhold the texts behind one that is withheld, up to one that is data: what it names may go on in them."""
+        written = [_text_in(block) for block in content]
+        texts = [None if text is None or data_in(text, self._plan) is not None else text for text in written]
+        if len(texts) - texts.count(None) <= 1:
+            return list(content)
+        marks = [_mark(text, private) for text in texts]
+        whole = "".join(text or "" for text in texts)
+        if not any(marks) and private.apply(whole) != whole and all(private.apply(text) == text for text in texts):
+            marks = [_SPLIT] * len(texts)  # the name itself is in two blocks
+        out, mark = [], ""
+        for block, text, own, any_text in zip(content, texts, marks, written, strict=True):
+            out.append(_with_text(block, mark or own) if text is not None and (mark or own) else block)
+            mark = "" if text is None and any_text is not None else mark or own
+        return out
 
 
 def _keep_form(
@@ -295,17 +303,6 @@ def _keep_form(
     if isinstance(out.get("uri"), str) and not _IS_ADDRESS.match(out["uri"]):
         out["uri"] = NO_ADDRESS
     return {name: out[name] for name in (*value, *out) if name in out}
-
-
-def redacted(value: Mapping[str, Any], plan: Plan, place: str, hits: list[Warned] | None) -> Mapping[str, Any]:
-    """Mask secrets in an object; `hits` takes a warning for each, with its place."""
-    rules = plan.redact
-    if rules.off or not value:
-        return value
-    clean, found = redact(value, values=rules.values, names=rules.names, paths=tuple(map(deep_path, rules.paths)))
-    if hits is not None:
-        hits.extend(replaced(hit.rule, f"{place}{hit.path}") for hit in found)
-    return clean  # type: ignore[no-any-return]  # an object stays one
 
 
 def is_fixed(name: str, value: Any) -> bool:

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from shaping.cleaning import protect
 from shaping.cleaning.call import limit_value
 from shaping.mcp.protection import (
-    clean_across_blocks,
+    ObjectCleaner,
     clean_address,
-    clean_block,
     clean_members,
-    clean_protocol_object,
     compiled,
     is_fixed,
     names_private,
-    redacted,
 )
 from shaping.paths import deep_path
 from shaping.paths.strings import PRIVATE_MARK
@@ -94,17 +90,17 @@ class MessageProtection:
         """Clean a resource that was read or a prompt, by the rules for its name; `uri` is what was asked for."""
         if not self._is_on:
             return wire
-        plan = self._plan(name)
-        said = _with_blocks(wire, lambda blocks: clean_across_blocks(blocks, plan, []))
+        cleaner = ObjectCleaner(self._plan(name))
+        said = _with_blocks(wire, cleaner.across_blocks)
 
         def block(value: Mapping[str, Any]) -> Mapping[str, Any]:
-            return clean_block(value, plan, skipped=("uri",) if value.get("uri") == uri else ())
+            return cleaner.block(value, skipped=("uri",) if value.get("uri") == uri else ())
 
         def message(value: Mapping[str, Any]) -> dict[str, Any]:
             content = value.get("content")
             blocks = [content] if isinstance(content, dict) else content if _is_objects(content) else None
             skipped = {"role"} if is_fixed("role", value.get("role")) else set()
-            out = _clean_other_object(value, plan, skipped if blocks is None else {*skipped, "content"})
+            out = cleaner.other_object(value, skipped if blocks is None else {*skipped, "content"})
             if blocks is None:
                 return out
             clean = [block(one) for one in blocks]
@@ -114,7 +110,7 @@ class MessageProtection:
         items = {
             name: [clean(one) for one in said[name]] for name, clean in of_items.items() if _is_objects(said.get(name))
         }
-        out = {**_clean_other_object(said, plan, items), **items}
+        out = {**cleaner.other_object(said, items), **items}
         return wire if out == wire else out
 
     def protect(self, said: ValueT, method: str = "") -> ValueT:
@@ -151,7 +147,7 @@ class MessageProtection:
             schema = self.protect({"inputSchema": params["requestedSchema"]}, "tools/list")["inputSchema"]
             own["requestedSchema"] = schema
         rest = {name: value for name, value in params.items() if name not in own}
-        return {**own, **clean_protocol_object(rest, plan)}
+        return {**own, **ObjectCleaner(plan).protocol_object(rest)}
 
     def input_requests(self, asked: Any, clean: Any) -> Any:
         """Return the requests in a result as they were cleaned; those that a client knows stay requests."""
@@ -194,7 +190,7 @@ class MessageProtection:
         if not isinstance(error, dict) or not self._is_on:
             return self.protect(error)
         plan, code = self._plan(tool), {"code"} if isinstance(error.get("code"), int) else set()
-        clean = clean_members(error, partial(clean_protocol_object, plan=plan), code)
+        clean = clean_members(error, ObjectCleaner(plan).protocol_object, code)
         said = {name: clean[name] for name in ("message", "data") if name in clean}
         cut = limit_value(said, 1, plan)
         clean = clean if cut is said else {**clean, "message": "", "data": None, **cut}
@@ -234,15 +230,6 @@ def _with_blocks(wire: dict[str, Any], change: Callable[[Sequence[Any]], Sequenc
             for message, old, new in zip(wire["messages"], contents, kept, strict=True)
         ]
     return out
-
-
-def _clean_other_object(value: Mapping[str, Any], plan: Plan, skipped: Collection[str]) -> dict[str, Any]:
-    """Clean an object of which paths may take any member, but for those to skip."""
-
-    def clean(looked: dict[str, Any]) -> Mapping[str, Any]:
-        return redacted(looked if plan.private is None else plan.private.apply(looked), plan, "", None)
-
-    return clean_members(value, clean, skipped)
 
 
 def clean_definition(said: Any, private: FieldPlan, names: Collection[str] = _WORDS) -> Any:
