@@ -54,6 +54,7 @@ _TAGGED = re.compile(r"#(\d+)(?:=(.*)|( \((\d+) lines\):)|(?: (.*))?)")
 
 _PATHS_LEGEND: Final = "(each path{} stands above the lines found in it)"
 _BELOW_PATHS = re.compile(re.escape(_PATHS_LEGEND).replace(re.escape("{}"), "(?: in (.*))?"))
+_may_be_found = matcher(r"(?m)^[^\s:()]*[/\\.][^\s:()]*(?::[0-9]+:|\([0-9]+,[0-9]+\): )")
 _FOUND_IN = re.compile(r"([^\s:()]*[/\\.][^\s:()]*)(?::(?=\d+:)|(?=\(\d+,\d+\): ))")
 _NUMBERED = re.compile(r"\d+([:-])|\(\d+,\d+\): ")  # in a file, as `grep` or a compiler writes it
 _BETWEEN: Final = frozenset({"--", ""})  # lines that `grep -C` and others write between what they found in one file
@@ -65,19 +66,15 @@ def encode(text: str) -> str:
     A line that reports an error stays as it is, unless most lines do. So do diffs and source code, which somebody may
     search or edit.
     """
-    if (
-        len(text) > LARGEST
-        or text.count("\n") < LEAST - 1
-        or _DOCUMENT.match(text)
-        or _BELOW_PATHS.match(text)
-        or _has_own(without_surrogates(text))
-        or is_diff(text)
-    ):
+    if len(text) > LARGEST or text.count("\n") < LEAST - 1 or _DOCUMENT.match(text) or _BELOW_PATHS.match(text):
+        return text
+    plain = without_surrogates(text)
+    if _has_own(plain) or is_diff(plain):
         return text
     lines = text.replace("\r\n", "\n").split("\n")
     written = _in_kinds(lines)
     ways = [written] if _pays(written, text) else []
-    if below := below_paths(lines):
+    if _may_be_found(plain) and (below := below_paths(lines)):
         located = "\n".join(below if _is_source(lines) else [below[0], _in_kinds(below[1:])])
         ways += [located] if _pays(located, text) else []
     return min(ways, key=count) if len(ways) > 1 else ways[0] if ways else text

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from shaping.parsers.rows import CODE, matched, number
+from shaping.parsers.rows import has_code, matched, number
 from shaping.parsers.yaml import looks_like_yaml
 
 _COMMIT = re.compile(r"^commit ([0-9a-f]{7,64})(?: \(([^)\n]*)\))?$", re.MULTILINE)
@@ -131,6 +131,7 @@ _RULE = re.compile(r"^[ \t]*([-=*_])\1{2,}[ \t]*$", re.MULTILINE)
 # A rule below a heading of its own, or between documents of YAML.
 _NO_END = re.compile(r"(?:\A|\n\n)[^:\n]+\n[-=]{3,}\n|^\w+:$", re.MULTILINE)
 _PARAGRAPH = re.compile(r"\n\n(?=\S)")
+_HEADED = re.compile(r"\n\n(?=\S)(?![^\n]*:(?:\*\*)? )")  # by no fact
 # What a record begins with, or what stands before it. The first three begin a line: looked for with the line break
 # before them, they are found ten times as fast.
 _RULED = re.compile(r"\n[ \t]*([-=*_])\1{2,}[ \t]*$", re.MULTILINE)
@@ -169,15 +170,16 @@ def _find_records(text: str) -> tuple[list[dict[str, Any]], int, int]:
     if colons < _RECORDS * _FACTS or paragraphs + rules < _RECORDS - 1:
         return nothing
     # Rows of a database's client, which `parse_pairs` reads, and code, of which the first lines mostly tell.
-    if text.startswith("1. row\n") or CODE.search(text, 0, text.rfind("\n", 0, _HEAD) + 1):
+    if text.startswith("1. row\n") or has_code(text[: text.rfind("\n", 0, _HEAD) + 1]):
         return nothing
-    facts = [(fact.start(), _name(fact)) for fact in _find_facts(text)]
+    ways = [(one, starts) for one in _BEGINNINGS if len(starts := _starts(text, one)) >= _RECORDS - 1]
+    facts = [(fact.start(), _name(fact)) for fact in _find_facts(text)] if ways else []
     names = {name for name, count in Counter(name for _, name in facts).items() if count >= _RECORDS}
     if len(names) < _FACTS:
         return nothing
     places = [at for at, name in facts if name in names]
-    run = next((found for one in _BEGINNINGS if (found := _first_run(text, one, names, places))), nothing)
-    return nothing if run is nothing or CODE.search(text) or looks_like_yaml(text) else run
+    run = next((found for way in ways if (found := _first_run(text, *way, names, places))), nothing)
+    return nothing if run is nothing or has_code(text) or looks_like_yaml(text) else run
 
 
 def _find_facts(text: str) -> Iterator[re.Match[str]]:
@@ -189,14 +191,18 @@ def _find_facts(text: str) -> Iterator[re.Match[str]]:
         end = text.find("\n", colon.end())
 
 
+def _starts(text: str, beginning: re.Pattern[str]) -> list[int]:
+    """Return where records may begin so; those of paragraphs have a heading, and else are for `parse_pairs`."""
+    if beginning is not _PARAGRAPH:
+        starts = [found.start() for found in beginning.finditer(f"\n{text}")]
+        return [] if beginning is _RULED and starts and _NO_END.search(text) else starts
+    return [found.end() for found in _PARAGRAPH.finditer(text)] if _HEADED.search(text) else []
+
+
 def _first_run(
-    text: str, beginning: re.Pattern[str], names: set[str], places: list[int]
+    text: str, beginning: re.Pattern[str], starts: list[int], names: set[str], places: list[int]
 ) -> tuple[list[dict[str, Any]], int, int] | None:
     """Return the first run of records that begin so; facts with one of these names stand at these places."""
-    breaks = beginning.finditer(text if beginning is _PARAGRAPH else f"\n{text}")
-    starts = [found.end() if beginning is _PARAGRAPH else found.start() for found in breaks]
-    if len(starts) < _RECORDS - 1 or (beginning is _RULED and _NO_END.search(text)):
-        return None
     run: list[tuple[int, int]] = []
     rows: list[dict[str, Any]] = []
     for span in pairwise(sorted({0, *starts, len(text)})):

@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, TypeAlias
 
-from shaping.parsers.rows import CODE, number
+from shaping.parsers.rows import has_code, number
 from shaping.parsers.yaml import looks_like_yaml
 
 _EQUALS = re.compile(r"([A-Za-z_][\w./:@-]*) = ?(.*)")
@@ -43,7 +43,8 @@ def parse_pairs(text: str) -> Any:
         return rows
     if " = " in head or " =\n" in head:
         return _paths(text) or _outline(text)
-    if " row *" in head or "RECORD " in head or _VERTICAL.search(head):
+    folded = head.lower()
+    if ("row" in folded or "record " in folded) and _VERTICAL.search(head):
         return _vertical(text)
     return _outline(text)
 
@@ -156,7 +157,7 @@ def _outline(text: str) -> Any:
     if 2 * len(divided) < len(first) or 2 * sum(map(_is_entry, divided)) < len(first):
         return None
     # What looks like YAML and was declined as such has comments, anchors or dates: it stays as it is.
-    if _FRAME.search(f"\n{text}") or looks_like_yaml(text) or CODE.search(text):
+    if _FRAME.search(f"\n{text}") or looks_like_yaml(text) or has_code(text):
         return None
     lines: list[_OutlineLine] = []
     gap = ""

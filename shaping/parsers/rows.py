@@ -9,12 +9,18 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-# Lines of source code, which somebody may edit.
-CODE = re.compile(
-    r"^[ \t]*+(?:def |class |import |from \S+ import |return\b|elif |else:|try:)|[;{}][ \t\r]*$", re.MULTILINE
+from shaping.parsers.terminal import matcher, without_surrogates
+
+_has_code = matcher(
+    r"(?m)^[ \t]*(?:def |class |import |from \S+ import |return(?-u:\b)|elif |else:|try:)|[;{}][ \t\r]*$"
 )
 _NAME = re.compile(r"[A-Za-z_#%@(/][\w .,:;#%@/()<>'?&*+-]{0,59}")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?")
+
+
+def has_code(text: str) -> bool:
+    """Whether a text has lines of source code, which somebody may edit."""
+    return _has_code(without_surrogates(text))
 
 
 def are_names(cells: Sequence[str]) -> bool:

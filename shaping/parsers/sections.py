@@ -37,8 +37,7 @@ class DiffLines:
     @classmethod
     def of(cls, lines: Sequence[str]) -> DiffLines | None:
         """Read lines; None where they are no diff."""
-        hunk = any(line.startswith("@@ -") and _HUNK.match(line) for line in lines)
-        return cls(lines) if hunk and any(line.startswith("+++ ") for line in lines) else None
+        return cls(lines) if any(map(_HUNK.match, lines)) and any(line.startswith("+++ ") for line in lines) else None
 
     def list_missing(self, missing: Iterable[int]) -> str:
         """List the files of missing lines, each with how many added and removed lines of it are missing."""

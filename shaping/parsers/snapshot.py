@@ -125,15 +125,17 @@ def _read(tree: str, *, keep_ids: bool) -> list[_SnapshotNode]:
         while around[-1][0] >= indent:
             around.pop()
         _, siblings, by_id = around[-1]
-        # That a link or a button can be pointed at goes without saying.
-        marks = marks.replace(_POINTER if role in _ACTED_ON else _UNHEARD, "")  # noqa: PLW2901 (the line's without it)
-        node = _SnapshotNode(role or "text", name, marks, _unquoted(text) if text else words, [])
-        if role in _WRAPPERS and _is_nothing(node, by_id=by_id):
-            siblings += [_SnapshotNode("text", "", "", node.text, [])] if text else []
+        # A wrapper is nothing by itself; with an id, words that stand alone in it are one piece.
+        is_said = name or _POINTER in marks or "[active]" in marks or (by_id and text)
+        if role in _WRAPPERS and not is_said:
+            siblings += [_SnapshotNode("text", "", "", _unquoted(text), [])] if text else []
             around.append((indent, siblings, by_id))
-        else:
-            siblings.append(node)
-            around.append((indent, node.children, by_id and role != "link"))
+            continue
+        # That a link or a button can be pointed at goes without saying.
+        marks = marks and marks.replace(_POINTER if role in _ACTED_ON else _UNHEARD, "")  # noqa: PLW2901 (the line's without it)
+        node = _SnapshotNode(role or "text", name, marks, _unquoted(text) if text else words, [])
+        siblings.append(node)
+        around.append((indent, node.children, by_id and role != "link"))
     return nodes
 
 
@@ -207,12 +209,6 @@ def _runs(nodes: list[_SnapshotNode], *, keep_ids: bool) -> list[_SnapshotNode |
     if sentence:
         runs.append(_joined(sentence))
     return runs
-
-
-def _is_nothing(wrapper: _SnapshotNode, *, by_id: bool) -> bool:
-    """Whether a wrapper is nothing by itself; with an id, words that stand alone in it are one piece."""
-    marks = wrapper.marks
-    return not (wrapper.name or _POINTER in marks or "[active]" in marks or (wrapper.text and by_id))
 
 
 def _inline(node: _SnapshotNode, *, keep_ids: bool) -> str | None:
