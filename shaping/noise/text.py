@@ -8,8 +8,6 @@ from functools import cache
 from itertools import groupby
 from operator import eq
 
-from shaping.encoders.table.series import first_to_last
-from shaping.noise.unwrap import unwrap_text
 from shaping.noise.vocabulary import ELEMENT_ARGUMENTS, LIBRARY_FRAMES, LIBRARY_PACKAGES
 from shaping.noise.web_pages import strip_page
 from shaping.parsers import head_of
@@ -17,20 +15,6 @@ from shaping.parsers.sections import is_diff
 from shaping.parsers.snapshot import fold_tree, is_tree
 from shaping.parsers.terminal import clean_lines, count_repeats, is_error_line, matcher, without_surrogates
 from shaping.response import Omission, Reason
-
-# A version is read in one way only: nineteen that could each be read in several take seconds.
-_VERSION = r"v?\d++(?:\.\d++)++[\w.+-]*+"
-_ENUMERATION = re.compile(rf"(?<![\w.+-]){_VERSION}(?:, ?{_VERSION}){{19,}}")
-_NEXT_VERSION = re.compile(r", ?v?\d")
-_LEAST_COMMAS = 19  # commas between versions
-
-
-def shorten_versions(text: str) -> str:
-    """Return a text with `1.4.0 to 1.4.9` in place of all versions between."""
-    if len(_NEXT_VERSION.findall(text)) < _LEAST_COMMAS:
-        return text
-    return _ENUMERATION.sub(lambda found: ", ".join(first_to_last(re.split(", ?", found[0]))), text)
-
 
 _PYTHON = re.compile(r'\s*File "([^"]+)", line \d+, in .+')
 _LIBRARY = re.compile(LIBRARY_FRAMES)
@@ -208,30 +192,6 @@ def _as_levels(text: str) -> str | None:
     )
 
 
-# A label with a colon is one without its asterisks. By the line break before it it is found ten times as fast.
-_LABEL = re.compile(r"(\n[ \t]*(?:[-*+] |\d+\. )?)\*\*([^*\n]{1,60}?)(?::\*\*|\*\*:)(?=\s)")
-_LABELS = 8
-
-
-def _without_bold_labels(text: str) -> str:
-    """Return a text with `Name: value` in place of `**Name**: value`, where there are several."""
-    return _LABEL.sub(r"\1\2:", f"\n{text}")[1:] if text.count("**") >= 2 * _LABELS else text
-
-
-_NOT_KNOWN = " = (known after apply)"
-_UNKNOWN = re.compile(r"^( *+[+~-] )\S+ += \(known after apply\)\n(?:\1\S+ += \(known after apply\)\n)+", re.MULTILINE)
-
-
-def _with_unknown_together(text: str) -> str:
-    """Return the plan of an infrastructure tool with the names that have no value yet in one line, where several do."""
-    return _UNKNOWN.sub(_names_in_line, text) if _NOT_KNOWN in text else text
-
-
-def _names_in_line(found: re.Match[str]) -> str:
-    names = [line.split()[1] for line in found[0].splitlines()]
-    return f"{found[1]}{', '.join(names)}{_NOT_KNOWN}\n"
-
-
 _BLOB = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{400,}={0,2}(?![\w+/])")
 _RUN, _LETTERS = 400, b"a"
 _REPEATS = 5  # equal lines in a row
@@ -259,8 +219,6 @@ def reduce_text(
         if reason in groups and (after := rule(reduced)) != reduced:
             reduced = after
             reasons[reason] = None
-    if "boilerplate" in groups:
-        reduced = _with_unknown_together(_without_bold_labels(reduced))  # which takes no word away
     return reduced, [Omission("", 1, reason) for reason in reasons]
 
 
@@ -289,8 +247,6 @@ def _as_on_screen(text: str) -> str:
 
 _RULES: tuple[tuple[Reason, Callable[[str], str]], ...] = (
     ("boilerplate", _as_on_screen),
-    ("boilerplate", shorten_versions),
-    ("boilerplate", unwrap_text),
     ("boilerplate", strip_page),
     ("bulk", shorten_passed),
     ("bulk", shorten_traces),

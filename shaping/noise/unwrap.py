@@ -17,7 +17,7 @@ _LEADING = re.compile(rf"\?(?:{_TRACKER}{_GIVEN}{_AND})+")
 _TRAILING = re.compile(rf"(?:\?|{_AND}){_TRACKER}{_GIVEN}")
 # Two patterns that begin with a letter are found many times faster than one that begins with a choice.
 _FIRST_TRACKER, _NEXT_TRACKER = re.compile(rf"\?{_TRACKER}"), re.compile(f"{_AND}{_TRACKER}")
-_BLANKS, _BLANK_PAGE = re.compile(r"\n{3,}"), re.compile(r"\n{6,}")
+_BLANKS = re.compile(r"\n{3,}")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9-]*(?:\s[^<>]*)?/?>")
 _WRAPPED = re.compile(
     r"\s*<(?:p|a(?= )|div|span|html|body|section|article|h[1-6]|ul|ol|table|br|b|i|em|strong|font|blockquote"
@@ -76,14 +76,6 @@ def may_be_wrapped(values: Sequence[Any]) -> bool:
     if _has_images(joined) or _has_tracking(joined):
         return True
     return "<" in joined and _MARKUP.search(joined) is not None and any(map(_WRAPPED.match, texts))
-
-
-def unwrap_text(text: str) -> str:
-    """Take empty pages, inline images and tracking off a whole text; its markup may be what was asked for."""
-    # Fewer empty lines than a page of them cost nothing, and an edit of the text must find it as it is.
-    text = _without_images(text)
-    text = _without_tracking(text) if _names_tracker(text) else text
-    return _BLANK_PAGE.sub("\n\n", text) if "\n" * 6 in text else text
 
 
 def _needed(text: str) -> list[Callable[[str], str]]:

@@ -70,13 +70,6 @@ ELEMENT_ARGUMENTS = _set("ref uid element elementRef target selector")
 LINK_STARTS = ("http://", "https://", "git://", "ssh://", "git@", "svn://", "ftp://", "//")
 PASSED: frozenset[object] = frozenset({"passed", "pass", "ok", "success", "succeeded", "successful", "green", True})
 CODE_MARKS = (";\n", "{\n", "}\n", "=> ", ");", "</", "def ", "import ", "function ", "var ", "const ", "#include")
-# Where links lead that share a page or do nothing.
-SHARING = (
-    r"javascript:|mailto:\?|(?:https?:)?//(?:www\.|m\.)?(?:facebook\.com/(?:sharer|share\b|dialog)"
-    r"|(?:twitter|x)\.com/(?:intent|share|home\?)|linkedin\.com/share|pinterest\.\w+/pin/create|reddit\.com/submit"
-    r"|plus\.google\.com/share|api\.whatsapp\.com|t\.me/share|tumblr\.com/share|getpocket\.com/(?:save|edit)"
-    r"|news\.ycombinator\.com/submitlink)"
-)
 TRACKERS = r"utm_\w+|gclid|fbclid|dclid|msclkid|mc_cid|mc_eid|igshid|yclid|_hsenc|_hsmi|vero_id|oly_\w+_id|ref_src|spm"
 API_SEGMENTS = r"api|apis|rest|wp-json|odata|graphql|_apis|v\d+(?:\.\d+)?"
 LIBRARY_FRAMES = (

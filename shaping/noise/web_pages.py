@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from shaping.noise.unwrap import page_text
-from shaping.noise.vocabulary import SHARING
 
 _PAGE = re.compile(
     r"[\s\ufeff]*(?:<\?xml[^<>]*>\s*|<!--[^<>]*-->\s*)*"
@@ -20,13 +19,10 @@ _PICTURE = r"!\[([^\[\]]{0,500})\]\(([^()\s]{1,1000})\)"
 _LINKED_PICTURE = re.compile(rf"\[\s*{_PICTURE}\s*\]\(([^()\s]{{1,1000}})\)(\s*)")
 _TARGET = re.compile(r"\]\(([^()\s]{1,1000})\)")
 _SHOWN_PICTURE = re.compile(_PICTURE)
-_BARE_PICTURES = re.compile(r"^[ \t]*(?:[-*+] +)?(?:!\[\]\([^()\s]{1,1000}\)[ \t]*)+\n", re.MULTILINE)
-_DEAD = re.compile(rf"\[([^\[\]]{{0,200}})\]\((?:{SHARING})[^()\s]{{0,2000}}(?:\([^()]{{0,200}}\)[^()\s]{{0,200}})?\)")
 _IN_PAGE = re.compile(r"\[([^\[\]]{0,200}+(?:\[[^\[\]]{0,200}+\][^\[\]]{0,200}+)?)\]\(#[^()\s]{0,500}\)")
 _LINK = re.compile(
     r"\[(?>[^\[\]]{0,500}+(?:\[[^\[\]]{0,500}+\][^\[\]]{0,500}+)?+)\]\([^()\s]{0,2000}+(?:\([^()]{0,200}+\)[^()\s]{0,200}+)?+\)"
 )
-_PERMALINK = re.compile(r"[ \t]*¶(?=\s|$)(?!\s*\d)")  # of a heading; one before a number is a paragraph of a law
 _LINE_ENDS = re.compile(r"(?<![ \t\xa0])[ \t\xa0]*+(\n)(?:[ \t\xa0]*+(\n))*+")
 _ESCAPED = re.compile(r"(`[^`]*`)|\\([_=])")  # by a converter; in code a backslash means itself
 _NAMED_LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\([^()\s]{8,1000}\)")
@@ -46,13 +42,12 @@ def strip_page(text: str) -> str:
         return page_text(text)
     if text.count("](") < _MANY_LINKS:
         return text
-    text = _DEAD.sub(r"\1", _without_pictures(_TITLE.sub(r"\1)", text)))
+    text = _without_pictures(_TITLE.sub(r"\1)", text))
     if sum(_sentences(text)) < _PROSE:
         return text
     # Converters fill lines with blanks, and give links of a page whose address they do not know that of an empty one.
     text = _LINE_ENDS.sub(r"\1\2", _without_masthead(text)).replace("](about:blank/", "](")
     text = _without_targets(_without_navigation(text.split("\n"), len(text)))
-    text = _PERMALINK.sub("", text) if "¶" in text else text
     return _ESCAPED.sub(r"\1\2", text) if "\\_" in text or "\\=" in text else text
 
 
@@ -87,9 +82,7 @@ def _without_pictures(text: str) -> str:
         # The link beside it says what the page is about.
         return "" if targets[page] > 1 else f"[{alt or 'picture'}]({page}){blanks}"
 
-    return _SHOWN_PICTURE.sub(
-        lambda found: found[1] and f"[image: {found[1]}]", _BARE_PICTURES.sub("", _LINKED_PICTURE.sub(linked, text))
-    )
+    return _SHOWN_PICTURE.sub(lambda found: found[1] and f"[image: {found[1]}]", _LINKED_PICTURE.sub(linked, text))
 
 
 def _without_targets(text: str) -> str:

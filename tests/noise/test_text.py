@@ -41,13 +41,6 @@ def test_a_string_is_reduced_as_a_text() -> None:
     assert reduce("a\n\n\n\n\n\n\nb", ALL)[0] == "a\n\nb"
 
 
-def test_versions_that_follow_each_other_are_told_by_the_first_and_the_last() -> None:
-    versions = ", ".join(f"1.{minor}.{patch}" for minor in (3, 2) for patch in range(40, -1, -1))
-    text, omissions = reduce_text(f"boto3 (1.3.40)\nAvailable versions: {versions}\n", ("boilerplate",))
-    assert text == "boto3 (1.3.40)\nAvailable versions: 1.3.40 to 1.3.0, 1.2.40 to 1.2.0\n"
-    assert len(omissions) == 1
-
-
 def test_steps_of_a_build_that_went_well_are_counted_and_what_failed_stays() -> None:
     steps = [f"   Compiling crate-{at} v1.0.{at}" for at in range(20)]
     errors = ["error[E0382]: borrow of moved value: `entries`", "  --> src/journal.rs:118:20"]
