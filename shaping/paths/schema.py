@@ -36,37 +36,14 @@ class Unprojectable(ValueError):  # noqa: N818 - the name says what the schema i
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaDocument:
-    """A whole schema, in which references are looked up."""
-
-    root: dict[str, Any]
-
-    def fragment(self, ref: Any) -> str:
-        """Return the part of a reference after `#`, or refuse one that leaves the document."""
-        home = str(self.root.get("$id", "")).rstrip("#")
-        if not isinstance(ref, str) or not (ref.startswith("#") or (home and ref.startswith(home))):
-            raise Unprojectable(f"the reference {ref!r} leads out of the schema")
-        return ref.removeprefix(home).removeprefix("#")
-
-    def target(self, ref: Any) -> Any:
-        """Find the subschema a reference leads to."""
-        fragment = self.fragment(ref)
-        if fragment and not fragment.startswith("/"):
-            return self._anchor(unquote(fragment))
-        found = resolve_pointer(self.root, fragment)
-        if found is None:
-            raise Unprojectable(f"the reference {ref!r} leads nowhere")
-        return found
-
-    def _anchor(self, name: str) -> Any:
-        todo: list[Any] = [self.root]
-        while todo:
-            here = todo.pop()
-            if isinstance(here, dict) and here.get("$anchor") == name:
-                return here
-            todo.extend(here.values() if isinstance(here, dict) else here if isinstance(here, list) else ())
-        raise Unprojectable(f"there is no anchor {name!r} in the schema")
+def _target(root: dict[str, Any], ref: Any) -> Any:
+    """Return the subschema that a reference leads to."""
+    if not isinstance(ref, str) or not ref.startswith("#"):
+        raise Unprojectable(f"the reference {ref!r} leads out of the schema")
+    found = resolve_pointer(root, ref[1:]) if ref[1:2] in ("", "/") else None
+    if found is None:
+        raise Unprojectable(f"the reference {ref!r} leads nowhere")
+    return found
 
 
 def resolve_pointer(root: Any, fragment: str) -> Any:
@@ -85,7 +62,7 @@ def resolve_pointer(root: Any, fragment: str) -> Any:
 
 def project(schema: dict[str, Any], state: State) -> dict[str, Any]:
     """Apply field rules to a schema, or raise Unprojectable."""
-    run = _Projection(SchemaDocument(schema))
+    run = _Projection(schema)
     try:
         result = _project_wrapped(run, schema, state) if schema.get(WRAPPED) is True else run.sub(schema, state)
     except RecursionError:
@@ -108,7 +85,7 @@ def _project_wrapped(run: _Projection, schema: dict[str, Any], state: State) -> 
 class _Projection:
     """One projection of a document, and the definitions made so far."""
 
-    document: SchemaDocument
+    root: dict[str, Any]
     definitions: dict[str, Any] = field(default_factory=dict)
     named: dict[tuple[str, State], str] = field(default_factory=dict)
 
@@ -118,7 +95,7 @@ class _Projection:
             return schema
         if not isinstance(schema, dict):
             raise Unprojectable(f"a schema is an object or a boolean, not {schema!r}")
-        if "$id" in schema and schema is not self.document.root:
+        if "$id" in schema and schema is not self.root:
             raise Unprojectable("a subschema has an $id of its own")
         result = {word: value for word, value in schema.items() if word in _ANNOTATIONS}
         if "$ref" in schema:
@@ -165,14 +142,15 @@ class _Projection:
 
     def _reference(self, ref: Any, state: State) -> str:
         """Refer to the projection of a definition; the same definition in two states becomes two."""
-        key = (unquote(self.document.fragment(ref)), state)
+        target = _target(self.root, ref)
+        key = (unquote(ref[1:]), state)
         name = self.named.get(key)
         if name is None:
             if len(self.named) >= MOST_DEFINITIONS:
                 raise Unprojectable(f"the projected schema has more than {MOST_DEFINITIONS} definitions")
             name = self.named[key] = self._fresh(key[0])
             self.definitions[name] = True
-            self.definitions[name] = self.sub(self.document.target(ref), state)
+            self.definitions[name] = self.sub(target, state)
         return f"#/$defs/{name}"
 
     def _fresh(self, pointer: str) -> str:
@@ -214,7 +192,6 @@ def may_match(path: str, schema: dict[str, Any]) -> bool:
     An object with declared properties is taken to have no others unless it says what they are: that a schema is silent
     about them is how most schemas are written, and a misspelt path must not hide behind it.
     """
-    document = SchemaDocument(schema)
     start = schema.get("properties", {}).get("result", True) if schema.get(WRAPPED) is True else schema
     seen: set[tuple[int, Rest]] = set()
     todo: list[tuple[Any, Rest]] = [(start, read_rule(path))]
@@ -225,7 +202,7 @@ def may_match(path: str, schema: dict[str, Any]) -> bool:
         seen.add((id(here), rest))
         if not rest or not isinstance(here, dict) or _says_nothing(here):
             return True
-        todo += _beside(document, here, rest)
+        todo += _beside(schema, here, rest)
         todo += _below(here, rest)
     return False
 
@@ -241,7 +218,7 @@ def _says_nothing(schema: dict[str, Any]) -> bool:
     return not _SCALARS.issuperset([types] if isinstance(types, str) else types)
 
 
-def _beside(document: SchemaDocument, schema: dict[str, Any], rest: Rest) -> Iterator[tuple[Any, Rest]]:
+def _beside(root: dict[str, Any], schema: dict[str, Any], rest: Rest) -> Iterator[tuple[Any, Rest]]:
     """Yield the subschemas for the same value and, because paths map through lists, for its elements."""
     for word in _CHOICES:
         yield from ((part, rest) for part in schema.get(word, ()))
@@ -250,7 +227,7 @@ def _beside(document: SchemaDocument, schema: dict[str, Any], rest: Rest) -> Ite
         yield from ((each, rest) for each in (part if isinstance(part, list) else [part]))
     yield from ((part, rest) for part in schema.get("dependentSchemas", {}).values())
     if "$ref" in schema:
-        yield document.target(schema["$ref"]), rest
+        yield _target(root, schema["$ref"]), rest
 
 
 def _below(schema: dict[str, Any], rest: Rest) -> Iterator[tuple[Any, Rest]]:
