@@ -106,7 +106,10 @@ _BLOCK: Final = re.compile(
 _BLOCK_SIGN: Final = re.compile(r"[|>][+-]?[0-9]?")
 _NOTHING: Final = frozenset({"null", "none", "true", "false", "yes", "no", "undefined", "nil", "required", "optional"})
 _DELIMITERS: Final = (",", ";", "\t", "|")
-_CELLS: Final = {one: re.compile(rf'"(?:[^"]|"")*"|[^{re.escape(one)}"]*') for one in _DELIMITERS}
+# What stands from a delimiter to the next; quotes around it may hold others.
+_CELLS: Final = {
+    one: re.compile(rf'(?:\A|(?<={re.escape(one)}))(?:"(?:[^"]|"")*")?+[^{re.escape(one)}]*+') for one in _DELIMITERS
+}
 _ALIGNED: Final = re.compile(r"\S+(?: \S+)*")
 _RULER: Final = frozenset("|-:+= \t")
 
@@ -159,7 +162,7 @@ def _columns(text: str, named: Named) -> Iterator[tuple[int, int]]:
     at = 0
     for line in text.splitlines(keepends=True):
         bare = line.rstrip("\r\n")
-        cells = _cells(bare, delimiter) if wanted else []
+        cells = _cells(bare, delimiter) if delimiter else []
         if wanted and delimiter == "" and bare.strip():
             yield from ((at + start, at + end) for start, end in _aligned(bare, header, wanted))
         elif wanted and len(cells) == len(header):
@@ -172,7 +175,7 @@ def _columns(text: str, named: Named) -> Iterator[tuple[int, int]]:
 
 def _header(line: str, named: Named) -> tuple[list[tuple[int, int]], str, list[int]]:
     """Read a line as the header of a table: its cells, what stands between them, and which name a secret."""
-    if len(line) > 2000 or not _mentions(line, named):
+    if len(line) > 2000:
         return [], "", []
     for delimiter in (one for one in _DELIMITERS if one in line):
         cells = _cells(line, delimiter)
@@ -187,26 +190,12 @@ def _header(line: str, named: Named) -> tuple[list[tuple[int, int]], str, list[i
     return (cells, "", wanted) if wanted else ([], "", [])
 
 
-def _mentions(line: str, named: Named) -> bool:
-    return any(named(word) for word in re.findall(r"[^\W\d_][\w.-]*(?: [^\W\d_]+)?", line)) or any(
-        named(word) for word in re.findall(r"[\w-]+", line)
-    )
-
-
 def _cells(line: str, delimiter: str) -> list[tuple[int, int]]:
     """Return where the cells of a line stand, without the blanks and quotes around them."""
-    if not delimiter:
-        return []
     found: list[tuple[int, int]] = []
-    at = 0
-    while at <= len(line):
-        match = _CELLS[delimiter].match(line, at)
-        end = line.find(delimiter, match.end() if match else at)
-        end = len(line) if end < 0 else end
-        cell = line[at:end]
-        start = at + len(cell) - len(cell.lstrip(" \"'"))
-        found.append((start, max(start, at + len(cell.rstrip(" \"'")))))
-        at = end + 1
+    for match in _CELLS[delimiter].finditer(line):
+        start = match.end() - len(match[0].lstrip(" \"'"))
+        found.append((start, max(start, match.start() + len(match[0].rstrip(" \"'")))))
     return found
 
 
