@@ -15,7 +15,6 @@ from shaping.commands.output import (
     COMMAND_FORMATS,
     LEFT_OPEN,
     Capture,
-    CleanedOutputs,
     CommandResponse,
     Finished,
     plain_response,
@@ -132,55 +131,52 @@ def run_command(
     """
     stdout, stderr = (new_capture(chooser, plan, copy) for copy in copies)
     ended = run_process(argv, options, stdout, stderr, stop=stop)
-    finished = Finished(argv, options, ended, stdout, stderr)
+    finished = Finished(argv, options, ended, stdout, stderr, plan, off=chooser.mode == "off")
     raw = stdout.text() + stderr.text()
     if not shaped and ended.not_started is None:
-        return CommandResponse(lambda: make_response(chooser, plan, finished).envelope, ended.exit_code, "", raw=raw)
-    return replace(make_response(chooser, plan, finished), raw=raw)
+        return CommandResponse(lambda: make_response(chooser, finished).envelope, ended.exit_code, "", raw=raw)
+    return replace(make_response(chooser, finished), raw=raw)
 
 
-def make_response(chooser: Shaper | CommandChooser, plan: Plan, finished: Finished) -> CommandResponse:
+def make_response(chooser: Shaper | CommandChooser, finished: Finished) -> CommandResponse:
     """Return the response of a command that has ended."""
     out = finished.stdout
-    formats = [name for name in plan.parse if name in COMMAND_FORMATS]
+    formats = [name for name in finished.plan.parse if name in COMMAND_FORMATS]
     parsed = parse(out.text(), formats) if out.whole and out.size else None
-    cleaned = CleanedOutputs(finished, plan, off=chooser.mode == "off")
-    plain = None if parsed is not None else _plain_text(chooser, plan, cleaned)
-    return plain or _respond(chooser, plan, cleaned, parsed)
+    plain = None if parsed is not None else _plain_text(chooser, finished)
+    return plain or _respond(chooser, finished, parsed)
 
 
-def _respond(
-    chooser: Shaper | CommandChooser, plan: Plan, cleaned: CleanedOutputs, parsed: Parsed | None = None
-) -> CommandResponse:
+def _respond(chooser: Shaper | CommandChooser, finished: Finished, parsed: Parsed | None = None) -> CommandResponse:
     from shaping.commands.response import respond  # noqa: PLC0415 (plain text does without it: costs 60 ms)
 
-    return respond(_shaper_of(chooser), plan, cleaned, parsed)
+    return respond(_shaper_of(chooser), finished, parsed)
 
 
 def _shaper_of(chooser: Shaper | CommandChooser) -> Shaper:
     return chooser.shaper if isinstance(chooser, CommandChooser) else chooser
 
 
-def _plain_text(chooser: Shaper | CommandChooser, plan: Plan, cleaned: CleanedOutputs) -> CommandResponse | None:
+def _plain_text(chooser: Shaper | CommandChooser, finished: Finished) -> CommandResponse | None:
     """Return the response to a command whose text fits and needs only cleaning; None for every other."""
-    finished, ended = cleaned.finished, cleaned.finished.ended
+    plan, ended = finished.plan, finished.ended
     rules_apply = plan.fields is not None or plan.private is not None or plan.drop_lines or plan.debug
     asks_etag = finished.options.get("etag") is not None or "etag" in plan.envelope
     coded = ended.not_started or ended.timed_out or ended.child_exit_code in plan.exit_codes
-    unusual = plan.dialect != "none" or not plan.enabled or chooser.mode == "off" or bool(chooser.warnings)
+    unusual = plan.dialect != "none" or not plan.enabled or finished.off or bool(chooser.warnings)
     whole = finished.stdout.whole and finished.stderr.whole
     if rules_apply or asks_etag or coded or unusual or not whole:
         return None
-    shown, err = cleaned.text, "\n".join(cleaned.err.lines.lines)
+    shown, err = finished.text, "\n".join(finished.err.lines.lines)
     exact = counter(plan.tokenizer).exact
     if plan.max_tokens is not None and not is_within(shown + err, plan.max_tokens - _FACTS, exact):
         return None
     return plain_response(
-        lambda: _respond(chooser, plan, cleaned).envelope,
+        lambda: _respond(chooser, finished).envelope,
         ended,
         (shown, err),
         failure=str(ended) if ended.exit_code else "",
-        redacted=bool(cleaned.out.redacted or cleaned.err.redacted),
+        redacted=bool(finished.out.redacted or finished.err.redacted),
         more=[LEFT_OPEN] if ended.left_open else [],
     )
 

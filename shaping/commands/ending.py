@@ -21,22 +21,19 @@ if TYPE_CHECKING:
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
     from shaping.errors.codes import ExitTable
-    from shaping.settings.plan import Plan
 
 _TRACEBACK: Final = "Traceback (most recent call last)"  # also in the frame that rich draws around it
 _LONGEST: Final = 300  # characters of a program's own words in a message
 _OF_SHELL: Final = frozenset("|&;<>()$`*?~=\"'")  # what only a shell reads in a command line
 
 
-def error_of(
-    finished: Finished, plan: Plan, said: Sequence[str], own: Envelope[Any] | None, exit_table: ExitTable | None
-) -> ErrorDetail:
+def error_of(finished: Finished, own: Envelope[Any] | None, exit_table: ExitTable | None) -> ErrorDetail:
     """Describe how a program failed.
 
     `own` is the envelope that it printed itself; `exit_table` says what the exit codes of a program mean that speaks
     the contract, and is None for any other program.
     """
-    ended, tool = finished.ended, plan.tool
+    ended, plan, tool, said = finished.ended, finished.plan, finished.plan.tool, finished.err.lines.lines
     if ended.timed_out:
         return errors.make_error(
             "TIMEOUT",

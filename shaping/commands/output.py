@@ -1,4 +1,4 @@
-"""A command's outputs: captured in bounded memory, cleaned for a reader, and cut to one number of tokens."""
+"""A command's outputs: captured in bounded memory, and cleaned for a reader."""
 
 from __future__ import annotations
 
@@ -198,17 +198,6 @@ def decode(raw: bytes) -> str:
     return raw.decode("utf-8-sig" if raw[:3] == b"\xef\xbb\xbf" else "utf-8", "replace")
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """How a command ended and what it printed."""
-
-    argv: Sequence[str]
-    options: CommandOptions
-    ended: ProcessExit
-    stdout: Capture
-    stderr: Capture
-
-
 @dataclass(frozen=True)
 class CommandResponse:
     """The text of a command's two outputs in the plan's form, its exit code, and its envelope, made when it is read."""
@@ -243,23 +232,6 @@ class CleanedOutput:
     dropped: tuple[str, ...] = ()  # the lines that `drop_lines` left out
 
 
-def clean_output(capture: Capture, plan: Plan, rules: Rules, *, off: bool = False) -> CleanedOutput:
-    """Clean an output; secrets go first, so that no cut can hide part of one from the redaction rules.
-
-    Where shaping is off, nothing but secrets and private fields goes.
-    """
-    if not off and not is_text(capture.held):
-        lines = [f"[{capture.size:,} bytes that are not UTF-8 text]", ""]
-        return CleanedOutput(NumberedLines(lines), exact=False)
-    if not capture.whole:
-        return _clean_ends(capture, plan, rules)
-    text, hits = _redacted(withhold_private(capture.text(), plan), plan)
-    cleaned = text.split("\n") if off else _tidied(text)
-    kept, dropped = rules.split(cleaned)
-    exact = not hits and "\n".join(kept).encode() == capture.held
-    return CleanedOutput(NumberedLines(kept), hits, exact, dropped)
-
-
 def plain_response(
     make_envelope: Callable[[], Envelope[Any]],
     ended: ProcessExit,
@@ -277,33 +249,55 @@ def plain_response(
     return CommandResponse(make_envelope, ended.exit_code, out, err, failure=f"({failure})\n" if failure else "")
 
 
-class CleanedOutputs:
-    """Both outputs of a command, each cleaned when it is first looked at."""
+@dataclass(frozen=True)
+class Finished:
+    """A command that has ended: how, and its two outputs, each cleaned when it is first looked at."""
 
-    def __init__(self, finished: Finished, plan: Plan, *, off: bool = False) -> None:
-        self.finished, self.rules = finished, Rules() if off else Rules.of(plan)
-        self._plan, self._off = plan, off
+    argv: Sequence[str]
+    options: CommandOptions
+    ended: ProcessExit
+    stdout: Capture
+    stderr: Capture
+    plan: Plan
+    off: bool = False  # whether shaping is off: then nothing but secrets and private fields goes
+
+    @cached_property
+    def rules(self) -> Rules:
+        """The lines that the config keeps and drops."""
+        return Rules() if self.off else Rules.of(self.plan)
 
     @cached_property
     def out(self) -> CleanedOutput:
         """Standard output."""
-        return clean_output(self.finished.stdout, self._plan, self.rules, off=self._off)
+        return self._cleaned(self.stdout)
 
     @cached_property
     def err(self) -> CleanedOutput:
         """Standard error."""
-        return clean_output(self.finished.stderr, self._plan, self.rules, off=self._off)
+        return self._cleaned(self.stderr)
 
     @cached_property
     def text(self) -> str:
         """Standard output as plain text, with lines that differ in a few words written short."""
         text = "\n".join(self.out.lines.lines)
-        plan, words = self._plan, self.finished.argv
+        plan, words = self.plan, self.argv
         # A program that prints files prints their bytes.
         prints_files = _PRINTS_FILES.match(words[-1] if len(words) > 1 and words[1] == "-c" else words[0])
-        if len(text) < LONG_TEXT or "repeats" not in plan.noise or plan.encoding == "json" or prints_files or self._off:
+        if len(text) < LONG_TEXT or "repeats" not in plan.noise or plan.encoding == "json" or prints_files or self.off:
             return text
         return encode_lines(text)
+
+    def _cleaned(self, capture: Capture) -> CleanedOutput:
+        """Clean an output; secrets go first, so that no cut can hide part of one from the redaction rules."""
+        if not self.off and not is_text(capture.held):
+            lines = [f"[{capture.size:,} bytes that are not UTF-8 text]", ""]
+            return CleanedOutput(NumberedLines(lines), exact=False)
+        if not capture.whole:
+            return _clean_ends(capture, self.plan, self.rules)
+        text, hits = _redacted(withhold_private(capture.text(), self.plan), self.plan)
+        kept, dropped = self.rules.split(text.split("\n") if self.off else _tidied(text))
+        exact = not hits and "\n".join(kept).encode() == capture.held
+        return CleanedOutput(NumberedLines(kept), hits, exact, dropped)
 
 
 def _tidied(text: str) -> list[str]:

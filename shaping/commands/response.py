@@ -17,8 +17,6 @@ from shaping.commands.cut import CutOutputs, OutputCutter, fit_outputs, stderr_s
 from shaping.commands.ending import error_of, not_started
 from shaping.commands.output import (
     LEFT_OPEN,
-    CleanedOutput,
-    CleanedOutputs,
     CommandResponse,
     Finished,
     plain_response,
@@ -57,41 +55,40 @@ _PASSED_ON: Final = (
 )  # fmt: skip
 
 
-def respond(shaper: Shaper, plan: Plan, cleaned: CleanedOutputs, parsed: Parsed | None) -> CommandResponse:
+def respond(shaper: Shaper, finished: Finished, parsed: Parsed | None) -> CommandResponse:
     """Return the response of a command that has ended; `parsed` is the data that it printed, where it did."""
-    finished = cleaned.finished
+    plan = finished.plan
     if finished.ended.not_started is not None:
-        return not_started_response(finished, plan)
+        return not_started_response(finished)
     if plan.enabled or plan.dialect != "none":
-        return _Response(shaper, plan, cleaned, parsed).respond()
+        return _Response(shaper, plan, finished, parsed).respond()
     in_envelope = replace(plan, dialect="invariant")
     return CommandResponse(
-        lambda: _Response(shaper, in_envelope, cleaned, parsed).respond().envelope,
+        lambda: _Response(shaper, in_envelope, finished, parsed).respond().envelope,
         finished.ended.exit_code,
         protect_output(finished.stdout.text(), plan),
         protect_output(finished.stderr.text(), plan),
     )
 
 
-def respond_to_stream(shaper: Shaper, plan: Plan, finished: Finished, data: Any) -> Envelope[Any]:
+def respond_to_stream(shaper: Shaper, finished: Finished, data: Any) -> Envelope[Any]:
     """Return the envelope that ends a stream: how the command ended, and a ref to all that it printed."""
-    return _Response(shaper, plan, CleanedOutputs(finished, plan, off=shaper.mode == "off"), None).end_of_stream(data)
+    return _Response(shaper, finished.plan, finished, None).end_of_stream(data)
 
 
 class _Response:
     """The response to one command: its error, the envelope that it printed itself, and its data or its text."""
 
-    def __init__(self, shaper: Shaper, plan: Plan, cleaned: CleanedOutputs, parsed: Parsed | None) -> None:
-        if shaper.mode == "off":
+    def __init__(self, shaper: Shaper, plan: Plan, finished: Finished, parsed: Parsed | None) -> None:
+        if finished.off:
             plan = replace(plan, max_tokens=None)
-        self._shaper, self._plan, self._cleaned, self._finished = shaper, plan, cleaned, cleaned.finished
-        self._err, self._ended = cleaned.err, cleaned.finished.ended
+        self._shaper, self._plan, self._finished, self._ended = shaper, plan, finished, finished.ended
         self._plain = plan.dialect == "none"
         self._counter = counter(plan.tokenizer)
         self._own = _own_envelope(parsed, plan, self._ended.child_exit_code)
         self._error = self._find_error(parsed)
         self._parsed = Parsed(self._own.data, "json") if self._own else parsed
-        self._stored = StoredOutput(shaper, plan, self._finished)
+        self._stored = StoredOutput(shaper, finished)
 
     def _find_error(self, parsed: Parsed | None) -> ErrorDetail | None:
         """Describe how the command failed; nothing where it did not."""
@@ -103,7 +100,7 @@ class _Response:
             parsed is not None and may_be_envelope(parsed.value) and envelopes.recognise(parsed.value) == "invariant"
         )
         exit_table = self._shaper.loaded_config.config.exit_codes if contract else None
-        return error_of(self._finished, self._plan, self._err.lines.lines, own, exit_table)
+        return error_of(self._finished, own, exit_table)
 
     def respond(self) -> CommandResponse:
         if self._parsed is None:
@@ -143,24 +140,21 @@ class _Response:
             **{"duration_ms": ended.duration_ms, "tool_id": self._plan.tool, **meta, "extensions": extensions},
         )
 
-    # The outputs, cleaned.
-
-    @property
-    def _out(self) -> CleanedOutput:
-        return self._cleaned.out
+    # The outputs, cut.
 
     @cached_property
     def _cutter(self) -> OutputCutter:
-        out = Cutter(self._out.lines, self._cleaned.rules, self._text_price)
-        short = (lambda: self._cleaned.text) if self._plain else None
+        out = Cutter(self._finished.out.lines, self._finished.rules, self._text_price)
+        short = (lambda: self._finished.text) if self._plain else None
         return OutputCutter(out, self._err_cutter, failed=self._error is not None, short=short)
 
     @cached_property
     def _err_cutter(self) -> Cutter:
-        said = "\n".join(self._err.lines.lines).strip()
+        said = "\n".join(self._finished.err.lines.lines).strip()
         message = "" if self._error is None or self._plain else self._error.message
         repeated = said != "" and "\n" not in said and message.endswith(said)
-        return Cutter(NumberedLines([""]) if repeated else self._err.lines, self._cleaned.rules, self._text_price)
+        lines = NumberedLines([""]) if repeated else self._finished.err.lines
+        return Cutter(lines, self._finished.rules, self._text_price)
 
     @cached_property
     def _stderr(self) -> CutText:
@@ -168,7 +162,7 @@ class _Response:
         limit = self._plan.max_tokens
         room = None if limit is None else stderr_share(limit, failed=self._error is not None)
         # No text has more tokens than bytes: one that is small by its bytes is not counted.
-        small = room is None or sum(map(len, self._err.lines.lines)) * 4 <= room
+        small = room is None or sum(map(len, self._finished.err.lines.lines)) * 4 <= room
         return self._err_cutter.to(None if small else room)
 
     def _text_price(self, text: str) -> int:
@@ -187,8 +181,8 @@ class _Response:
 
     def _with_text(self, cuts: CutOutputs, detail: Detail) -> CommandResponse:
         """Put text into a response: as data, or into the error where there is one."""
-        cut, dropped = cuts.both, (*self._out.dropped, *self._err.dropped)
-        exact = self._out.exact and self._err.exact and cut.whole
+        cut, dropped = cuts.both, (*self._finished.out.dropped, *self._finished.err.dropped)
+        exact = self._finished.out.exact and self._finished.err.exact and cut.whole
         # Plain text says nothing of lines that the config drops where saying it costs more than they did.
         silent = self._plain and cut.whole and not pays_to_say(dropped, self._plan)
         ref = None if exact or silent else self._stored.text_ref
@@ -222,9 +216,9 @@ class _Response:
     @cached_property
     def _file(self) -> ResultFile | None:
         """The file that all of standard output goes into, where the config asks for one."""
-        if self._plan.overflow != "file" or not self._out.lines.whole:
+        if self._plan.overflow != "file" or not self._finished.out.lines.whole:
             return None
-        return result_file("\n".join(self._out.lines.lines), self._plan.tool, results_folder())
+        return result_file("\n".join(self._finished.out.lines.lines), self._plan.tool, results_folder())
 
     # Data, as the text that `shaping shape` prints.
 
@@ -241,8 +235,8 @@ class _Response:
         context = CallContext(if_none_match=tag)
         shaped = self._shaper.shape_by(for_rows(plan, parsed), parsed.value, context)
         if not self._filters:
-            text = self._cleaned.text
-            layout = not parsed.exact and text == "\n".join(self._out.lines.lines)
+            text = self._finished.text
+            layout = not parsed.exact and text == "\n".join(self._finished.out.lines.lines)
             if not pays_as_data(shaped, text, layout=layout):
                 return self._text()
         if shaped.notice:
@@ -275,7 +269,7 @@ class _Response:
             plan = replace(plan, fields=plan.error_fields, dialect="none")
         shaped = self._shaper.shape_by(plan, parsed.value, context)
         envelope = shaped.envelope
-        whole = parsed.exact and shaped.data == parsed.value and self._err.exact and err.whole
+        whole = parsed.exact and shaped.data == parsed.value and self._finished.err.exact and err.whole
         ref = envelope.meta.ref or (None if whole or envelope.meta.not_modified else shaped.ref)
         self._stored.keep_streams(ref)
         update = self._stored.members(envelope, ref) | self._passed_on(envelope)
@@ -324,12 +318,12 @@ class _Response:
 
     def _warnings(self) -> Iterator[Warned]:
         yield from self._shaper.warnings
-        outputs = [("stdout", self._out), ("stderr", self._err)]
+        outputs = [("stdout", self._finished.out), ("stderr", self._finished.err)]
         for name, one in outputs if self._parsed is None else outputs[1:]:
             yield from (replaced(rule, name) for rule in dict.fromkeys(one.redacted))
         if self._ended.left_open:
             yield Warned("LEFT_OPEN", LEFT_OPEN)
-        if self._parsed is None and self._selects and self._out.lines.lines != [""]:
+        if self._parsed is None and self._selects and self._finished.out.lines.lines != [""]:
             yield Warned("NOT_DATA", "the output is text: rules for fields do not apply to it")
         if self._parsed is not None:
             asked = as_paths(self._finished.options.get("fields") or ())
@@ -415,14 +409,14 @@ def _tells_outcome(wire: Mapping[str, Any]) -> bool:
     return wire.keys() <= {"ok", "data", "error", "warnings"} and wire.get("ok") is (error is None) and fits_ok
 
 
-def not_started_response(finished: Finished, plan: Plan) -> CommandResponse:
+def not_started_response(finished: Finished) -> CommandResponse:
     """Return the response for a command that could not be started."""
     code, environ = finished.ended.exit_code, finished.options.get("env")
     error = not_started(finished.ended.not_started, finished.argv, os.environ if environ is None else environ)
     envelope = envelopes.command_envelope(
         None, exit_code=code, argv=finished.argv[:1], error=error, duration_ms=0, extensions={"exit_code": code}
     )
-    if plan.dialect == "none":
+    if finished.plan.dialect == "none":
         words = f"{error.message}. {error.hint or ''}".strip() + "\n"
         return CommandResponse(lambda: envelope, code, "", words, started=False)
-    return replace(_in_dialect(envelope, plan, code), started=False)
+    return replace(_in_dialect(envelope, finished.plan, code), started=False)

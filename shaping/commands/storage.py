@@ -19,7 +19,7 @@ from shaping.store.pages import Position
 
 if TYPE_CHECKING:
     from shaping.envelope import Envelope
-    from shaping.settings.plan import Plan, Redact
+    from shaping.settings.plan import Redact
     from shaping.shaper import Shaper
 
 
@@ -80,8 +80,8 @@ def streams_of(shaper: Shaper, ref: str) -> dict[str, Stream]:
 class StoredOutput:
     """The outputs of one command in the store."""
 
-    def __init__(self, shaper: Shaper, plan: Plan, finished: Finished) -> None:
-        self._shaper, self._plan, self._finished = shaper, plan, finished
+    def __init__(self, shaper: Shaper, finished: Finished) -> None:
+        self._shaper, self._plan, self._finished = shaper, finished.plan, finished
         self._ttl = shaper.loaded_config.store_for("command").ttl_seconds
         self.warnings: list[Warned] = []
 

@@ -54,11 +54,12 @@ def stream_command(
     """Run a command, emit each line of its output shaped as JSON, and return how it ended."""
     lines = LineShaper(shaper, replace(plan, dialect="none"), emit)
     stdout, stderr = new_capture(shaper, plan, lines.take), new_capture(shaper, plan)
-    finished = Finished(argv, options, run_process(argv, options, stdout, stderr), stdout, stderr)
+    ended = run_process(argv, options, stdout, stderr)
+    finished = Finished(argv, options, ended, stdout, stderr, plan, off=shaper.mode == "off")
     if finished.ended.not_started is not None:
-        return not_started_response(finished, plan)
+        return not_started_response(finished)
     lines.finish()
-    envelope = respond_to_stream(shaper, plan, finished, {"lines": lines.count})
+    envelope = respond_to_stream(shaper, finished, {"lines": lines.count})
     exit_code = int(getattr(envelope.meta, "exit_code", OURS))
     return CommandResponse(lambda: envelope, exit_code, "", raw=stdout.text() + stderr.text())
 

@@ -129,13 +129,13 @@ class Relay:
         """Pass a message of the server on, shaped or without secrets and private fields."""
         took = 0.0 if asked is None or not asked.at else monotonic() - asked.at
         try:
-            mcp_shaper, session = await self._open()
+            opened = await self._open()
         except UnusableConfigError as problem:
             await self._refuse(message, asked, problem)
             return
         if asked is not None and asked.method == "tools/list" and self._notifier is not None:
             self._notifier.start()
-        clean = partial(self._clean, message, asked, mcp_shaper, session, took)
+        clean = partial(self._clean, message, asked, opened, took)
         await self._send(await asyncio.to_thread(clean) if len(message.line) > _LARGE else clean())
 
     async def _refuse(self, message: Message, asked: PendingRequest | None, problem: UnusableConfigError) -> None:
@@ -164,7 +164,7 @@ class Relay:
     async def _send_failure(self, failure: Message) -> None:
         # The last lines of the server's log stand in it, without secrets; only a usable config says what is private.
         with contextlib.suppress(UnusableConfigError):
-            failure = self._clean(failure, None, *await self._open())
+            failure = self._clean(failure, None, await self._open())
         await self._send(failure)
 
     @property
@@ -225,14 +225,10 @@ class Relay:
         await self._send(_our_answer(message, await asyncio.to_thread(own)))
 
     def _clean(
-        self,
-        message: Message,
-        asked: PendingRequest | None,
-        mcp_shaper: MCPShaper,
-        session: Session,
-        took: float = 0.0,
+        self, message: Message, asked: PendingRequest | None, opened: tuple[MCPShaper, Session], took: float = 0.0
     ) -> Message:
         """Return a message of the server as the client gets it: its own bytes where nothing in it changes."""
+        mcp_shaper, session = opened
         protection = mcp_shaper.protection
         try:
             clean = dict(message.data)
@@ -245,7 +241,7 @@ class Relay:
                 tool = mcp_shaper.full_name(name, self.upstream.server_of(name)) if name else ""
                 clean["error"] = protection.error(clean["error"], tool)
             if "result" in clean:
-                clean["result"] = self._clean_result(clean["result"], asked, mcp_shaper, session, took)
+                clean["result"] = self._clean_result(clean["result"], asked, opened, took)
             if clean != message.data:
                 return write(clean)
             # Of a member that an object has twice, a parser reads only one; the other was never looked at for secrets.
@@ -255,9 +251,10 @@ class Relay:
             return error(message.id, INTERNAL_ERROR, "the answer is withheld: its secrets could not be taken out")
 
     def _clean_result(
-        self, result: Any, asked: PendingRequest | None, mcp_shaper: MCPShaper, session: Session, took: float
+        self, result: Any, asked: PendingRequest | None, opened: tuple[MCPShaper, Session], took: float
     ) -> Any:
         """Shape the result of a tool, and take secrets and private fields out of that of any other method."""
+        mcp_shaper, session = opened
         method = "" if asked is None else asked.method
         if asked is None or not isinstance(result, dict) or method not in _SHAPED:
             return mcp_shaper.protection.protect(result, method)

@@ -61,8 +61,8 @@ def respond_to() -> Callable[..., CommandResponse]:
         plan = plan_for(shaper, argv, said)  # type: ignore[arg-type]  # the tests say what they mean
         asked: Any = {**said, "etag": etag}
         outputs = captured(stdout), captured(stderr)
-        finished = Finished(argv, asked, ended or ProcessExit(exit_code, duration_ms=1.0), *outputs)
-        return make_response(shaper, plan, finished)
+        how = ended or ProcessExit(exit_code, duration_ms=1.0)
+        return make_response(shaper, Finished(argv, asked, how, *outputs, plan, off=shaper.mode == "off"))
 
     return replay
 

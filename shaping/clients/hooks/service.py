@@ -260,7 +260,7 @@ def _shaped(shaper: Shaper, plan: Plan, argv: tuple[str, ...], text: str) -> str
     """Shape a text as `shaping run` would have printed it."""
     stdout, stderr = new_capture(shaper, plan), new_capture(shaper, plan)
     stdout.take(text.encode())
-    response = make_response(shaper, plan, Finished(argv, {}, ProcessExit(0), stdout, stderr))
+    response = make_response(shaper, Finished(argv, {}, ProcessExit(0), stdout, stderr, plan, off=shaper.mode == "off"))
     return response.stdout + response.stderr
 
 
