@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
-from shaping.clients.hooks import CLIENTS
+from shaping.clients.hooks import claude_entries
 
 ROOT = Path(__file__).parents[1]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
@@ -101,9 +101,7 @@ def test_the_plugins_program_is_ours() -> None:
 
 def test_the_plugin_has_the_hooks_that_are_installed_otherwise() -> None:
     given: dict[str, list[Any]] = json.loads((PLUGIN / "hooks" / "hooks.json").read_text())["hooks"]
-    entries = CLIENTS["claude-code"].entries
-    assert entries is not None
-    assert given == entries('python3 -I -S "${CLAUDE_PLUGIN_ROOT}/relay.py" claude-code - shaping')
+    assert given == claude_entries('python3 -I -S "${CLAUDE_PLUGIN_ROOT}/relay.py" claude-code - shaping')
 
 
 @pytest.mark.parametrize("manifest", ["claude-code/.claude-plugin/plugin.json", "gemini-cli/gemini-extension.json"])

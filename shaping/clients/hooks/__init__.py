@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from shaping.clients.files import ConfigEdit, UnusableFileError, read_config
-from shaping.response import required
 from shaping.settings import jsonc
 from shaping.settings.files import cache_directory, refuse_links, replace_file
 
@@ -27,11 +26,12 @@ _CLAUDE_TOOLS: Final = "Bash|Grep|WebFetch"
 
 @dataclass(frozen=True, slots=True)
 class HookedClient:
-    """A client that lets a hook replace a tool's result: a file of its own that holds ours, or one that is ours."""
+    """A client that lets a hook replace a tool's result, and the file of its user in which that hook stands."""
 
-    file: Callable[[Path, Mapping[str, str]], Path]
-    text: Callable[[str, Mapping[str, str]], str] | None = None  # of a file that is the hook
-    entries: Callable[[str], dict[str, list[Any]]] | None = None  # by event, in a settings file
+    file: str
+    folder: str  # in the home directory, unless a variable names another
+    variable: str = ""
+    text: Callable[[str, Mapping[str, str]], str] | None = None  # of a file that is the hook; else it has settings
 
 
 def socket_directory(environ: Mapping[str, str] = os.environ) -> Path:
@@ -45,7 +45,7 @@ def install(client: str, file: Path, environ: Mapping[str, str] = os.environ) ->
     refuse_links(file)
     if known.text is not None:
         return _install_file(client, file, known.text(client, environ))
-    ours = required(known.entries)(hook_command(client, environ))
+    ours = claude_entries(hook_command(client, environ))
     try:
         return HOOK_EDIT.apply(file, lambda text: with_hooks(text, ours))
     except jsonc.JsoncError as problem:
@@ -151,14 +151,11 @@ def _settled(value: Any) -> Any:
 HOOK_EDIT: Final = ConfigEdit(without_hooks, _same, "hook-")
 
 
-def _claude_entries(command: str) -> dict[str, list[Any]]:
+def claude_entries(command: str) -> dict[str, list[Any]]:
+    """Return what Claude Code's settings have under `hooks`, by event."""
     hook = {"type": "command", "command": command, "timeout": _TIMEOUT_SECONDS}
     # The first event starts the resident process, so that it is there when the first tool has run.
     return {"SessionStart": [{"hooks": [hook]}], "PostToolUse": [{"matcher": _CLAUDE_TOOLS, "hooks": [hook]}]}
-
-
-def _claude_file(home: Path, environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "settings.json"
 
 
 def _copilot_text(client: str, environ: Mapping[str, str]) -> str:
@@ -187,19 +184,16 @@ def _install_file(client: str, file: Path, text: str) -> bool:
     return True
 
 
-def _config_home(home: Path, environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
-
-
 CLIENTS: Final[Mapping[str, HookedClient]] = {
-    "claude-code": HookedClient(_claude_file, entries=_claude_entries),
-    "cline": HookedClient(lambda home, _: home / ".cline/plugins/shaping.js", _plugin_text),
-    "copilot-cli": HookedClient(lambda home, _: home / ".copilot/hooks/shaping.json", _copilot_text),
-    "kilo": HookedClient(lambda home, env: _config_home(home, env) / "kilo/plugin/shaping.js", _plugin_text),
-    "opencode": HookedClient(lambda home, env: _config_home(home, env) / "opencode/plugin/shaping.js", _plugin_text),
+    "claude-code": HookedClient("settings.json", ".claude", "CLAUDE_CONFIG_DIR"),
+    "cline": HookedClient("plugins/shaping.js", ".cline", text=_plugin_text),
+    "copilot-cli": HookedClient("hooks/shaping.json", ".copilot", text=_copilot_text),
+    "kilo": HookedClient("kilo/plugin/shaping.js", ".config", "XDG_CONFIG_HOME", _plugin_text),
+    "opencode": HookedClient("opencode/plugin/shaping.js", ".config", "XDG_CONFIG_HOME", _plugin_text),
 }
 
 
 def file_of(client: str, environ: Mapping[str, str] = os.environ) -> Path:
     """Return the user's own file of a client in which a hook stands."""
-    return CLIENTS[client].file(Path(environ.get("HOME") or Path.home()), environ)
+    known, home = CLIENTS[client], Path(environ.get("HOME") or Path.home())
+    return Path(environ.get(known.variable) or home / known.folder) / known.file
