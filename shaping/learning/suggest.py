@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from textwrap import indent
 from typing import Any, Final
@@ -90,52 +91,63 @@ def suggest(
 
     `config` is what applies already: its rules stay, and what its `answers` ask for is kept.
     """
-    tools = [
-        _Tool(found, traffic.argument_names(found.server), config or {})
-        for found in traffic.tools.values()
-        if found.samples
-    ]
-    size = sum(len(sample.written) for found in traffic.tools.values() for sample in found.samples.values())
+    tools = [found for found in traffic.tools.values() if found.samples]
+    arguments = [traffic.argument_names(found.server) for found in tools]
+    size = sum(len(sample.written) for found in tools for sample in found.samples.values())
     with parallel(size, workers) as run:
-        tried = list(run(_Tool.try_steps, tools))
-        if target is not None:
-            _reach(tried, target)
-        return list(run(_Tool.suggestion, tools, tried))
+        tried: list[_Tried] = list(run(partial(_try_steps, config or {}), tools, arguments))
+    if target is not None:
+        _reach(tried, target)
+    return [one.suggestion() for one in tried]
+
+
+def _try_steps(config: Mapping[str, Any], found: ToolStatistics, arguments: frozenset[str]) -> _Tried:
+    return _Tool(found, arguments, config).try_steps()
 
 
 @dataclass(slots=True)
 class _Tried:
-    """The steps of one tool that were tried, what all calls cost after each, and which of them is taken."""
+    """The steps of one tool that were tried, and which of them is taken."""
 
-    before: int
-    costs: list[int]
-    steps: list[list[SuggestedRule]]
-    taken: int = 0
-    now: int = 0
-    enough: int = 0  # what they may cost, where a target is reached; the rules that would save more are not needed
+    steps: list[ToolSuggestion]
+    taken: int
+    enough: float = 0  # what all calls may cost, where a target is reached; rules that would save more are not needed
+
+    @property
+    def cost(self) -> int:
+        """Tokens of all calls after the step that is taken."""
+        return self.steps[self.taken].after
 
     @property
     def gain(self) -> int:
         """Tokens of all calls that the next step saves."""
-        return self.costs[self.taken] - self.costs[self.taken + 1] if self.taken + 1 < len(self.costs) else 0
+        return self.cost - self.steps[self.taken + 1].after if self.taken + 1 < len(self.steps) else 0
+
+    def suggestion(self) -> ToolSuggestion:
+        """Return the step that is taken, without its last rules that are not needed."""
+        step = self.steps[self.taken]
+        rules, after = [*step.rules], float(step.after)
+        while rules and rules[-1].key == "exclude_fields" and after + rules[-1].saved * step.calls <= self.enough:
+            after += rules.pop().saved * step.calls
+        return replace(step, rules=tuple(rules), after=round(after))
 
 
 def _reach(tried: Sequence[_Tried], target: float) -> None:
     """Take steps until so much is saved: the one that saves most, or the smallest that is enough."""
-    goal = sum(one.before for one in tried) * (1 - target)
+    goal = sum(one.steps[0].before for one in tried) * (1 - target)
     for one in tried:
         one.taken = 0
-    while (cost := sum(one.costs[one.taken] for one in tried)) > goal:
+    while (cost := sum(one.cost for one in tried)) > goal:
         gains = sorted((one.gain, at) for at, one in enumerate(tried) if one.gain > 0)
         if not gains:
             return
         enough = (at for gain, at in gains if cost - gain <= goal)
         tried[next(enough, gains[-1][1])].taken += 1
     for one in sorted(tried, key=lambda one: one.gain):
-        while one.taken and cost + one.costs[one.taken - 1] - one.costs[one.taken] <= goal:
+        while one.taken and cost + one.steps[one.taken - 1].after - one.cost <= goal:
             one.taken -= 1
-            cost += one.costs[one.taken] - one.costs[one.taken + 1]
-        one.enough = round(one.costs[one.taken] + goal - cost)
+            cost += one.gain
+        one.enough = one.cost + goal - cost
 
 
 class _Tool:
@@ -143,52 +155,42 @@ class _Tool:
 
     def __init__(self, found: ToolStatistics, arguments: frozenset[str], config: Mapping[str, Any]) -> None:
         self._found, self._arguments, self._config = found, arguments, config
-
-    def try_steps(self) -> _Tried:
-        """Try all steps, and take those that leave out only what says nothing."""
-        self._prepare()
-        self.steps: list[list[SuggestedRule]] = [[]]
-        self._lost = self._missing({})
-        self._repair()
-        self.costs = [self._cost(self.steps[0])]
-        silent = self._add_steps()
-        return _Tried(self._found.tokens, self.costs, self.steps, silent, self._cost([]))
-
-    def suggestion(self, tried: _Tried) -> ToolSuggestion:
-        """Return what the steps that are taken come to."""
-        self._prepare()
-        found, chosen = self._found, tried.steps[tried.taken]
-        while chosen and chosen[-1].key == "exclude_fields" and self._cost(chosen[:-1]) <= tried.enough:
-            chosen = chosen[:-1]
-        cost, rules = self._cost(chosen), tuple(self._measured(chosen))
-        return ToolSuggestion(
-            found.name,
-            found.form,
-            found.calls,
-            tried.before,
-            tried.now,
-            cost,
-            rules,
-            found.error,
-            *self._fields.heaviest(_MOST_SHOWN, (data for call, _ in self._samples for data in call.data())),
-        )
-
-    def _prepare(self) -> None:
-        """Read the samples: in the process that tries them."""
-        found = self._found
-        told, patterns = answer_paths(self._config, found.name), answer_patterns(self._config, found.name)
-        self._existing = existing_rules(self._config, found.name, found.form)
+        told, patterns = answer_paths(config, found.name), answer_patterns(config, found.name)
+        self._existing = existing_rules(config, found.name, found.form)
         samples = [(one.call, one.used) for one in found.samples.values()]
         self._samples = [(call, used | _values(call, told, patterns)) for call, used in samples]
         self._fields = Fields(found, told)
         self._raw = [int(count(call.text_before())) for call, _ in self._samples]
         self._known: dict[str, list[tuple[str, int]]] = {}
         self._informed = found.used > 0 or bool(told or patterns)
+        self._lost = self._missing({})
+        self._steps: list[list[SuggestedRule]] = [self._repair()]
 
-    def _repair(self) -> None:
+    def try_steps(self) -> _Tried:
+        """Try all steps, and take those that leave out only what says nothing."""
+        found, silent = self._found, self._add_steps()
+        now = self._cost([])
+        about = self._fields.heaviest(_MOST_SHOWN, (data for call, _ in self._samples for data in call.data()))
+        steps = [
+            ToolSuggestion(
+                found.name,
+                found.form,
+                found.calls,
+                found.tokens,
+                now,
+                self._cost(rules),
+                tuple(self._measured(rules)),
+                found.error,
+                *about,
+            )
+            for rules in self._steps
+        ]
+        return _Tried(steps, silent)
+
+    def _repair(self) -> list[SuggestedRule]:
         """Switch the noise rules off that take values which were used later."""
         if not self._lost or "prune" in self._existing:
-            return
+            return []
         off: dict[str, bool] = {}
         kept: set[str] = set()
         for noise in _NOISE:
@@ -197,17 +199,15 @@ class _Tool:
                 off[noise] = False
                 kept |= self._lost - left
                 self._lost = left
-        if off:
-            saved = (self._cost([]) - self._cost([_keeping(off)])) / self._found.calls
-            self.steps[0] = [replace(_keeping(off), saved=saved, sample=min(kept))]
+        return [replace(_keeping(off), sample=min(kept))] if off else []
 
     def _add_steps(self) -> int:
         """Add further steps, and return the last one that leaves out only what says nothing."""
-        start, last = self.steps[0], 0
+        start, last = self._steps[0], 0
         if "include_only" not in self._existing and self._fields.leaves:
             silent = [*start, *self._exclude(self._fields.silent())]
             self._try(silent)
-            last = len(self.steps) - 1
+            last = len(self._steps) - 1
             if self._informed:
                 known = [rule.value for rule in silent]
                 unused = [rule for rule in self._exclude(self._fields.unused()) if rule.value not in known]
@@ -217,17 +217,16 @@ class _Tool:
                 wanted = SuggestedRule("include_only", paths, why, self._first_used())
                 self._try([*start, wanted] if paths else start)
         for cut in self._cuts():
-            self._try([*self.steps[-1], cut])
+            self._try([*self._steps[-1], cut])
         return last
 
     def _try(self, rules: list[SuggestedRule]) -> None:
         """Take a step where it saves something and leaves out no value that was used."""
-        if rules == self.steps[-1] or self._missing(_override(rules)) - self._lost:
+        before = self._steps[-1]
+        if rules == before or self._missing(_override(rules)) - self._lost:
             return
-        cost = self._cost(rules)
-        if self.costs[-1] - cost >= _LEAST_TOKENS * self._found.calls:
-            self.steps.append(rules)
-            self.costs.append(cost)
+        if self._cost(before) - self._cost(rules) >= _LEAST_TOKENS * self._found.calls:
+            self._steps.append(rules)
 
     def _exclude(self, paths: Mapping[str, str]) -> Iterator[SuggestedRule]:
         kept = self._existing.get("include_only") or ()
@@ -247,7 +246,7 @@ class _Tool:
             why = f"nothing beyond element {last} of up to {longest} was used"
             yield SuggestedRule("max_items", most, why, self._first_used())
         for budget, spare in pairwise(_TOKENS) if "max_tokens" not in self._existing else ():
-            rules = [*self.steps[-1], SuggestedRule("max_tokens", budget, "")]
+            rules = [*self._steps[-1], SuggestedRule("max_tokens", budget, "")]
             if not self._missing(_override(rules)) - self._lost:
                 why = f"all that was used stands in {budget:,} tokens"
                 yield SuggestedRule("max_tokens", spare, why, self._first_used())
