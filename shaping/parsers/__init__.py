@@ -237,11 +237,14 @@ def parse_tables(text: str) -> list[Parsed]:
 def _parse_trimmed(text: str, least: float) -> Parsed | None:
     """Return the rows of a text that has a line of another kind before or after them, or both."""
     formats: Collection[str] = _VALUES if text.startswith("1. row\n") else _ROWS
-    start = text.find("\n") + 1
-    stop = len(text[: text.rstrip("\n").rfind("\n")].rstrip("\n"))
-    for span in ((start, len(text)), (0, stop), (start, stop)):
-        if parsed := _parse_span(text, span, least, formats):
-            return parsed
+    second = text.find("\n") + 1
+    end = len(text[: text.rstrip("\n").rfind("\n")].rstrip("\n"))
+    for start, stop in ((second, len(text)), (0, end), (second, end)):
+        tried = _worth_trying(text[start:stop], formats) if stop - start >= least else ()
+        if tried is None:  # rows that are not worth it are not with one more or less
+            return None
+        if tried and (parsed := parse(text[start:stop], tried)):
+            return replace(parsed, before=text[:start], after=text[stop:])
     return None
 
 

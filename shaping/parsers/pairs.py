@@ -76,6 +76,8 @@ def _unquoted(value: str) -> str:
 
 def _paths(text: str) -> dict[str, Any] | None:
     """Read `net.ipv4.ip_forward = 1`; where things of one kind have the same names, they are objects of one map."""
+    if not all(_EQUALS.fullmatch(line.strip()) for line in text[:_HEAD].splitlines()[:-1] if line.strip()):
+        return None
     lines = [line for line in text.splitlines() if line.strip()]
     found = [_EQUALS.fullmatch(line.strip()) for line in lines]
     # Lines that end with a semicolon are code, which somebody may edit.

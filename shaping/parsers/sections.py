@@ -37,7 +37,8 @@ class DiffLines:
     @classmethod
     def of(cls, lines: Sequence[str]) -> DiffLines | None:
         """Read lines; None where they are no diff."""
-        return cls(lines) if any(map(_HUNK.match, lines)) and any(line.startswith("+++ ") for line in lines) else None
+        text = "\n" + "\n".join(lines)
+        return cls(lines) if "\n+++ " in text and any(map(_HUNK.match, lines)) else None
 
     def list_missing(self, missing: Iterable[int]) -> str:
         """List the files of missing lines, each with how many added and removed lines of it are missing."""

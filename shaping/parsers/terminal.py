@@ -97,10 +97,8 @@ def _python_trace(lines: Sequence[str], at: int) -> Trace | None:
 def _stack_trace(lines: Sequence[str], at: int) -> Trace | None:
     """Find the frames of Java, JavaScript and C#, which stand below their exception."""
     # A log's line can report the error before the line of the exception.
-    for named in range(at, min(at + 2, len(lines) - 1)):
-        if lines[named + 1][:1].isspace() and _FRAME.match(lines[named + 1]):
-            break
-    else:
+    named = next((named for named in (at, at + 1) if named + 1 < len(lines) and _FRAME.match(lines[named + 1])), None)
+    if named is None:
         return None
     end = named + 1
     while end < len(lines) and (_FRAME.match(lines[end]) or _CAUSE.match(lines[end])):
