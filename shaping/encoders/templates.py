@@ -24,6 +24,7 @@ _ODD = re.compile(r"\{\d*\}|[\x00-\x08\x0b-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u
 _GAP, _WORD = re.compile(r"[ \t]+"), re.compile(r"\S+")
 _DIVIDING: Final = frozenset("/\\=:,;()[]}<>|\"'`")  # what stands between the parts of a word
 _ENCLOSING: Final = frozenset("()[]}<>\"'`,;")  # what is worth writing once even where it stands alone
+_BLANKS: Final = frozenset(" \t")
 _PATH = re.compile(r"(?:\w+://)?[^:]*(?:/|:+)|")  # the folder of a file, or the file of a line in it
 PLACE = re.compile(r"\{(\d*)\}")
 
@@ -59,7 +60,7 @@ def alike(texts: Words, chosen: Iterable[int], *, exact: bool = False) -> list[L
         if text and not (exact and "{" in text) and not _is_odd(text):
             words[at] = text.split()
             blanks = _WORD.sub("x", text) if exact and "  " in text else len(words[at])
-            by_layout[indent_of(text), blanks].append(at)
+            by_layout[indent_of(text) if text[0] in _BLANKS else "", blanks].append(at)
     groups = (LineGroup(texts, words, rows) for rows in by_layout.values() if len(rows) >= LEAST and words[rows[0]])
     return [told for group in groups for told in told_apart(group)]
 

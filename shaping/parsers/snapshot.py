@@ -133,7 +133,7 @@ def _read(tree: str, *, keep_ids: bool) -> list[_SnapshotNode]:
             continue
         # That a link or a button can be pointed at goes without saying.
         marks = marks and marks.replace(_POINTER if role in _ACTED_ON else _UNHEARD, "")  # noqa: PLW2901 (the line's without it)
-        node = _SnapshotNode(role or "text", name, marks, _unquoted(text) if text else words, [])
+        node = _SnapshotNode(role or "text", name, marks, _unquoted(text) if text[:1] == '"' else text or words, [])
         siblings.append(node)
         around.append((indent, node.children, by_id and role != "link"))
     return nodes
@@ -213,7 +213,7 @@ def _runs(nodes: list[_SnapshotNode], *, keep_ids: bool) -> list[_SnapshotNode |
 
 def _inline(node: _SnapshotNode, *, keep_ids: bool) -> str | None:
     """Return a node as a piece of a sentence, or None where it is a block."""
-    if node.role in _INLINE and not _marks(node, keep_ids=False):
+    if node.role in _INLINE and not (node.marks and _marks(node, keep_ids=False)):
         said = _joined([node.name, node.text]) if node.name and node.text else node.name or node.text
         inner = _inner(said, node.children, keep_ids=keep_ids) if node.children else said
         if inner is None:
