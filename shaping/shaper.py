@@ -197,7 +197,7 @@ class Shaper(PlanChooser):
         plan = plan if channels is None else plan.replace(channels=channels)
         call = call._replace(warnings=(*call.warnings, *wrong))
         context = unlisted_context(self, plan, call, client, schema=schema, relay=relay)
-        return shape_in_context(self, result, context).wire
+        return shape_in_context(result, context).wire
 
     def expand(
         self,

@@ -64,7 +64,7 @@ class ToolResults:
         started = perf_counter()
         plan, wrong = self.shaper.choose(tool, surface="mcp", default_profile=self._profile)
         context = unlisted_context(self.shaper, plan.replace(channels="text"), CallContext(warnings=wrong))
-        shaped = shape_in_context(self.shaper, result, context)
+        shaped = shape_in_context(result, context)
         about: dict[str, Any] = {"client": self._client, "profile": plan.profile, "config": plan.config_hash}
         if not self._is_defined:
             self._is_defined = True

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from shaping.clients import KnownClient
     from shaping.response import Json
-    from shaping.shaper import Shaper
 
 
 _LEAST = 32  # tokens: in fewer a part of a result says nothing
@@ -354,7 +353,7 @@ def read_parts(result: Mapping[str, Any], context: ResultContext) -> ResultData:
     return replace(data, parts=(merged,) if data.structured is None else (data.structured, merged))
 
 
-def shape_parts(shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext) -> list[Shaped]:
+def shape_parts(result: Mapping[str, Any], data: ResultData, context: ResultContext) -> list[Shaped]:
     """Shape every part, and where they are over the budget together, cut the largest to their shares of it."""
     budget, alone = context.plan.max_tokens, len(data.parts) == 1
     as_json = possible_channels(context, data).structured
@@ -366,7 +365,9 @@ def shape_parts(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
             compact_json=part.compact_json,
             as_json=as_json,
         )
-        shaped.append(shaper.shape_by(_plan_for(part, context.plan, budget if alone else None), part.value, call))
+        shaped.append(
+            context.shaper.shape_by(_plan_for(part, context.plan, budget if alone else None), part.value, call)
+        )
     if budget is None or alone:
         return shaped
     return _within_together(shaped, context.plan.replace(max_tokens=budget - len(shaped)))  # with their line ends

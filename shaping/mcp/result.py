@@ -88,25 +88,25 @@ def unlisted_context(
     """Return what is known of a call of a tool that no session was shown, as if it had been (see `unlisted_entry`)."""
     session = Session(shaper.loaded_config, client)
     entry = unlisted_entry(plan, session.client, **advertised)
-    return ResultContext(ToolRequest(plan.tool, ""), plan, entry, session, call=call)
+    return ResultContext(shaper, ToolRequest(plan.tool, ""), plan, entry, session, call=call)
 
 
-def shape_in_context(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
+def shape_in_context(result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
     """Shape the result of a call; a fault in shaping never loses it, and never lets a secret out."""
-    mode, plan = shaper.mode, context.plan
+    mode, plan = context.shaper.mode, context.plan
     if mode == "off" or is_shaped(result):
         return ShapedResult(dict(result), raw=result)
     read = well_formed(result)
     try:
         if mode == "observe":
-            return ShapedResult(dict(result), shape_parts(shaper, read, read_parts(read, context), context), read)
+            return ShapedResult(dict(result), shape_parts(read, read_parts(read, context), context), read)
         if not plan.enabled or not context.is_shown_to_model(read):
             return ShapedResult(protect_result(read, plan), raw=read)
         clean, hits = protect_around(read, plan)
         clean, context = fit_blocks(clean, context._replace(hits=hits))
         success = _shaped_before if _says_shaped(read, context) else _success
         shape = _error if read.get("isError") is True else success
-        shaped = _within_limit(shaper, clean, context, shape)
+        shaped = _within_limit(clean, context, shape)
         return shaped._replace(raw=read)
     except Exception as fault:  # noqa: BLE001 (whatever it is, the tool's answer goes out redacted)
         log_fault("shaping a result of %r failed with %s\n%s", context.request.name, fault)
@@ -114,10 +114,10 @@ def shape_in_context(shaper: Shaper, result: Mapping[str, Any], context: ResultC
         return ShapedResult(wire, raw=read)
 
 
-def error_result(shaper: Shaper, context: ResultContext, error: ErrorDetail) -> dict[str, Any]:
+def error_result(context: ResultContext, error: ErrorDetail) -> dict[str, Any]:
     """Write an error that no result told of."""
     error = clean_error(error, context.plan)
-    return _write_error(shaper, error, [], context)
+    return _write_error(error, [], context)
 
 
 def text_of(shaped: Shaped, context: ResultContext | None = None, member: str | None = None) -> str:
@@ -204,10 +204,9 @@ def _filled(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _within_limit(
-    shaper: Shaper,
     result: Mapping[str, Any],
     context: ResultContext,
-    shape: Callable[[Shaper, Mapping[str, Any], ResultContext], ShapedResult],
+    shape: Callable[[Mapping[str, Any], ResultContext], ShapedResult],
 ) -> ShapedResult:
     """Shape a result within the limit of its client, with a smaller budget until it shows all of it."""
     limit = context.entry.limit
@@ -215,7 +214,7 @@ def _within_limit(
     if limit and budgets:
         lengths = tuple((unit, most) for unit, most in limit.items() if unit in LENGTHS)
         context = context._replace(plan=context.plan.replace(max_tokens=min(budgets), max_lengths=lengths))
-    out = shape(shaper, result, context)
+    out = shape(result, context)
     for _ in range(_TRIES):
         excess = context.client.excess(out.wire, limit)
         if excess <= 1:
@@ -223,18 +222,18 @@ def _within_limit(
         now = int(count(context.client.shown(out.wire)))
         budget = max(_SMALLEST, int(min(now, context.plan.max_tokens or now) / excess * 0.95))
         context = context._replace(plan=context.plan.replace(max_tokens=budget, max_lengths=()))
-        out = shape(shaper, result, context)
+        out = shape(result, context)
     return out
 
 
-def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
+def _success(result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
     data = read_parts(result, context)
     if not data.parts:
-        return ShapedResult(_without_data(shaper, result, context))
-    shaped = shape_parts(shaper, result, data, context)
+        return ShapedResult(_without_data(result, context))
+    shaped = shape_parts(result, data, context)
     if shaped[0].failed and (error := shaped[0].envelope.error) is not None:
         # The tool answered in an envelope of its own, which says that the call failed.
-        return ShapedResult(_beside(result, _write_error(shaper, error, [shaped[0].text], context, shaped)), shaped)
+        return ShapedResult(_beside(result, _write_error(error, [shaped[0].text], context, shaped)), shaped)
     answer = _Answer(result, data, shaped, context)
     out = answer.written()
     if context.client.whole_result and answer.is_longer(out):
@@ -243,7 +242,7 @@ def _success(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) 
         # A client that was given a schema checks the numbers by it.
         out = with_numbers(out)
     if _misfit(out, context):
-        return _unfiltered(shaper, result, data, context)
+        return _unfiltered(result, data, context)
     out = with_meta(out, shaped, context)
     if META_KEY in (out.get("_meta") or {}) and "structuredContent" in out and _stands_apart(result, data):
         out["_meta"][META_KEY][_APART] = True
@@ -266,7 +265,7 @@ def _sends_structure(context: ResultContext) -> bool:
     return context.entry.channels.structured or context.entry.whole_structure
 
 
-def _shaped_before(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
+def _shaped_before(result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
     """Send a result that another `shaping` wrote as it is, redacted, where nothing else is to be done.
 
     Else its data is shaped, and what the other one says of it stays whole before it. Anybody can say that a result is
@@ -287,13 +286,13 @@ def _shaped_before(shaper: Shaper, result: Mapping[str, Any], context: ResultCon
         kept = result if keeps_text else {**result, "content": [block for block in blocks if not is_text(block)]}
         sent = protect_result(kept, plan)
         done = _asks_no_more(data, sent, context) and not _misfit(sent, context)
-        return ShapedResult(sent, by_another=True) if done else _success(shaper, result, context)
+        return ShapedResult(sent, by_another=True) if done else _success(result, context)
     sent = protect_result(alone, plan)
     if texts and _asks_no_more(data, sent, context) and protect_structure(data, plan) == data:
         return ShapedResult(sent, by_another=True)
     texts = ["\n".join(said), *(rest if data is None else [write_json(data).decode()])]
     content = [{"type": "text", "text": text} for text in texts if text]
-    return _success(shaper, {**alone, "content": [*content, *(one for one in blocks if not is_text(one))]}, context)
+    return _success({**alone, "content": [*content, *(one for one in blocks if not is_text(one))]}, context)
 
 
 def _asks_no_more(data: Any, sent: Mapping[str, Any], context: ResultContext) -> bool:
@@ -306,22 +305,22 @@ def _asks_no_more(data: Any, sent: Mapping[str, Any], context: ResultContext) ->
     return plan.max_tokens is None or all(count(text) <= plan.max_tokens for text in texts)
 
 
-def _without_data(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
+def _without_data(result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
     """Return a result that has pictures or nothing at all, with a text block for what the tool noted."""
-    noted = _noted(shaper, context)
+    noted = _noted(context)
     if noted and noted[0].notice:
         block = {"type": "text", "text": noted[0].notice.strip()}
         result = {**result, "content": [*(result.get("content") or ()), block]}
     return with_meta(result, noted, context)
 
 
-def _noted(shaper: Shaper, context: ResultContext) -> list[Shaped]:
+def _noted(context: ResultContext) -> list[Shaped]:
     """Return the warnings of a call as the notice below an empty text; nothing where it has none."""
     plan = context.plan.replace(dialect="none")
-    return [shaper.shape_by(plan, "", context.call)] if context.call.warnings else []
+    return [context.shaper.shape_by(plan, "", context.call)] if context.call.warnings else []
 
 
-def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
+def _error(result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
     """Write an error result: the tool's own words, within the budget, with the code that they tell of."""
     context = context._replace(entry=context.entry._replace(channels=TEXT, advertised=None))
     data = _words_first(read_parts(result, context))
@@ -331,9 +330,9 @@ def _error(shaper: Shaper, result: Mapping[str, Any], context: ResultContext) ->
     error = clean_error(
         context.error or error_from_text(told, context.request.name, context.session.tools), context.plan
     )
-    shaped = shape_parts(shaper, result, data, context._replace(plan=context.plan.for_error()))
+    shaped = shape_parts(result, data, context._replace(plan=context.plan.for_error()))
     texts = [text for one, part in zip(shaped, data.parts, strict=True) if (text := _error_text(one, part, data, said))]
-    out = _write_error(shaper, error, texts, context, shaped)
+    out = _write_error(error, texts, context, shaped)
     if not said and shaped and context.client.meta == "errors" and isinstance(shaped[0].value, dict):
         # Such a client shows its model all of a failed result: a text would tell the data twice.
         out = {**out, "content": [], "structuredContent": shaped[0].value}
@@ -362,11 +361,11 @@ def _error_text(shaped: Shaped, part: DataPart, data: ResultData, said: str) -> 
 
 
 def _write_error(
-    shaper: Shaper, error: ErrorDetail, texts: Sequence[str], context: ResultContext, shaped: Sequence[Shaped] = ()
+    error: ErrorDetail, texts: Sequence[str], context: ResultContext, shaped: Sequence[Shaped] = ()
 ) -> dict[str, Any]:
     """Write an error: the code and the tool's own words, or the coded envelope where profile or dialect ask for it."""
     plan = context.plan
-    noted = _noted(shaper, context)
+    noted = _noted(context)
     notice = noted[0].notice if noted else ""
     texts = [text.removesuffix(notice) for text in texts]
     refused = error.phase == "validation" and bool(error.details)
@@ -374,7 +373,7 @@ def _write_error(
     coded = _is_json(words)
     told = limit_error(error if coded else error.model_copy(update={"message": words}), plan)
     if plan.dialect != "none" or not shaped:
-        shaped = [shaper.shape_by(plan, None, context.call._replace(error=told))]
+        shaped = [context.shaper.shape_by(plan, None, context.call._replace(error=told))]
     if plan.dialect != "none":
         text = shaped[0].text
     elif plan.debug or "error" in plan.envelope:
@@ -546,7 +545,7 @@ def _misfit(out: Mapping[str, Any], context: ResultContext) -> bool:
     return context.entry.advertised is not None and not is_valid(context.entry.advertised, out.get("structuredContent"))
 
 
-def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, context: ResultContext) -> ShapedResult:
+def _unfiltered(result: Mapping[str, Any], data: ResultData, context: ResultContext) -> ShapedResult:
     """Send the unfiltered data, less only what must never leave, where the shaped data does not fit the schema.
 
     It is within the budget, unless only all of it fits: a tool may break the schema that it gave itself.
@@ -558,7 +557,7 @@ def _unfiltered(shaper: Shaper, result: Mapping[str, Any], data: ResultData, con
 
     def attempt(plan: Plan) -> tuple[dict[str, Any], list[Shaped]]:
         whole = context._replace(plan=plan, call=call)
-        shaped = shape_parts(shaper, result, data, whole)
+        shaped = shape_parts(result, data, whole)
         return _Answer(result, data, shaped, whole).written(), shaped
 
     out, shaped = attempt(plan)

@@ -151,8 +151,9 @@ class ToolRequest(NamedTuple):
 
 
 class ResultContext(NamedTuple):
-    """What is known of a call when its result comes back."""
+    """What is known of a call when its result comes back, and by which shaper it is shaped."""
 
+    shaper: Shaper
     request: ToolRequest
     plan: Plan
     entry: ToolEntry

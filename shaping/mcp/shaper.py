@@ -254,7 +254,7 @@ class MCPShaper:
         """Shape the result of a call; `about` is what the surface knows of it (see `CallContext`)."""
         started = perf_counter()
         context = self._context(session, called, **about)
-        shaped = shape_in_context(self.shaper, result, context)
+        shaped = shape_in_context(result, context)
         self._call_log.record_call(context, shaped.raw, shaped, started=started)
         if "inputRequests" not in shaped.wire:
             return shaped.wire
@@ -281,9 +281,9 @@ class MCPShaper:
         told = None if raised is None else error_text(raised)
         if raised is not None and told is not None and says_less(error, own_words(str(raised))):
             # The words of a tool are its answer, and have the budget of one.
-            shaped = shape_in_context(self.shaper, told, context._replace(error=error))
+            shaped = shape_in_context(told, context._replace(error=error))
         else:
-            shaped = ShapedResult(error_result(self.shaper, context, error))
+            shaped = ShapedResult(error_result(context, error))
         self._call_log.record_call(context, raw or told, shaped, started=started)
         return shaped.wire
 
@@ -300,12 +300,12 @@ class MCPShaper:
         """Return the answer to a call of our own tool, and the plan of the tool that it is about."""
         if not arguments.get("ref"):
             error = make_error("BAD_ARGUMENT", _NO_REF, phase="validation")
-            return error_result(self.shaper, context, error), context.plan
+            return error_result(context, error), context.plan
         asked = {name: arguments.get(name) for name in ("path", "cursor", "max_tokens", "sql", "search")}
         try:
             expanded = self.shaper.expand(str(arguments["ref"]), **asked, surface="mcp", owner=session.owner)
         except Exception as problem:  # noqa: BLE001 - whatever it is, the model is told in the one form it knows
-            return error_result(self.shaper, context, from_exception(problem)), context.plan
+            return error_result(context, from_exception(problem)), context.plan
         result: dict[str, Any] = {"content": [{"type": "text", "text": text_of(expanded, context)}]}
         if session.client.fails_on_json_lists and not isinstance(expanded.value, dict):
             result["structuredContent"] = {"result": expanded.value}
@@ -348,7 +348,7 @@ class MCPShaper:
         call = CallContext(
             if_none_match=called.if_none_match, owner=session.owner, warnings=(*warnings, *wrong), **about
         )
-        return ResultContext(called, plan, entry, session, self.relay, call)
+        return ResultContext(self.shaper, called, plan, entry, session, self.relay, call)
 
     def _plan(self, loaded_config: LoadedConfig, called: ToolRequest) -> tuple[Plan, tuple[Warned, ...]]:
         return self.shaper.choose(
