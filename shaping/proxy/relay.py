@@ -118,6 +118,8 @@ class Relay:
         if message.is_answer and asked is None and ("result" in message.data or message.id is not None):
             # A client that takes it for the answer to something would be given what nobody has looked at.
             logger.warning("the server answered what was not asked, or twice: the answer is not passed on")
+        elif message.method is not None and _is_named_by_secret(message):
+            logger.warning("a message of the server's is not passed on: its method or id holds a secret")
         elif not _needs_a_look(message, asked):
             await self._send(message)
         elif asked is None or asked.method in HANDSHAKE or (self._opened and len(message.line) <= _LARGE):
@@ -300,6 +302,11 @@ def _changed(message: Message, change: Callable[[Any], Any]) -> Message:
     said = {name: value for name, value in message.data.items() if name not in _ADDRESS}
     clean = {name: value for name, value in message.data.items() if name in _ADDRESS} | change(said)
     return message if clean == message.data else write(clean)
+
+
+def _is_named_by_secret(message: Message) -> bool:
+    said = [message.method, message.id]
+    return may_hold_secret(repr(said).encode()) and without_secrets(said) != said
 
 
 def _needs_a_look(message: Message, asked: PendingRequest | None) -> bool:

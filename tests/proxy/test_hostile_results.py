@@ -201,6 +201,8 @@ async def test_recorded_definitions_hold_nothing_private(connect: Connect, priva
 MALFORMED: dict[str, Any] = {
     "a method that is an object": {"jsonrpc": "2.0", "method": BOTH, "params": {}},
     "a method that is a sentence": {"jsonrpc": "2.0", "method": f"x {json.dumps(BOTH)}"},
+    "a method that is a secret": {"jsonrpc": "2.0", "method": f"x/{TOKEN}"},
+    "a request whose id is a secret": {"jsonrpc": "2.0", "id": TOKEN, "method": "roots/list"},
     "a request with data in its id": {"jsonrpc": "2.0", "id": f"s1 {json.dumps(BOTH)}", "method": "roots/list"},
     "a version that is an object": {"jsonrpc": BOTH, "method": "notifications/odd"},
     "no kind": {"jsonrpc": "2.0", **BOTH},
