@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
+import orjson
+
 from shaping.budget.lines import Rules
 from shaping.commands.output import (
     COMMAND_FORMATS,
@@ -42,27 +44,13 @@ _FACTS: Final = 100  # tokens of the line of facts, at most
 _WORD = re.compile(r"[a-z][a-z0-9:_-]*")
 _VERSIONED = re.compile(r"(python|pip|node|ruby|perl|php|clang|gcc|go)[\d.]+")
 _DEEPEST: Final = 4
+_NAMES = orjson.loads(Path(__file__).with_name("names.json").read_bytes())
 # How many words name what these programs do; of any other program the first word does.
-_DEPTHS: Mapping[str, int] = {
-    **dict.fromkeys(("kubectl", "docker", "podman", "gh", "glab", "aws", "gcloud", "az", "oc"), 3),
-    **dict.fromkeys(
-        ("git", "cargo", "npm", "pnpm", "yarn", "pip", "uv", "poetry", "go", "ruff", "helm", "terraform", "systemctl",
-         "apt", "apt-get", "brew", "conda", "dotnet", "rustup", "hg", "svn", "jj", "shaping", "make"), 2,
-    ),
-}  # fmt: skip
+_DEPTHS: Mapping[str, int] = _NAMES["depths"]
 # Options of these programs that stand before the subcommand and take the next word.
-_TAKES_WORD: Mapping[str, frozenset[str]] = {
-    "git": frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"}),
-    "kubectl": frozenset({"-n", "--namespace", "--context", "--kubeconfig", "-s", "--server"}),
-    "docker": frozenset({"-H", "--host", "--context", "--config", "-l", "--log-level"}),
-    "npm": frozenset({"--prefix", "-w", "--workspace"}),
-    "cargo": frozenset({"--config", "--color", "-Z", "-C"}),
-}
+_TAKES_WORD: Mapping[str, Sequence[str]] = _NAMES["options_with_a_word"]
 # Programs that only start another one: what runs is what comes after these words.
-_STARTERS: tuple[tuple[str, ...], ...] = (
-    ("python", "-m"), ("npx",), ("uvx",), ("pipx", "run"), ("uv", "run"), ("poetry", "run"), ("pdm", "run"),
-    ("npm", "exec"), ("pnpm", "exec"), ("yarn", "exec"), ("bundle", "exec"), ("env",), ("nice",), ("time",),
-)  # fmt: skip
+_STARTERS: Sequence[Sequence[str]] = _NAMES["starters"]
 
 
 async def command(
@@ -230,7 +218,7 @@ def tool_name(argv: Sequence[str], named: Collection[str] = ()) -> str:
 def _words(argv: Sequence[str]) -> Iterator[str]:
     program = _program(argv[0])
     yield program
-    takes, skip = _TAKES_WORD.get(program, frozenset()), False
+    takes, skip = _TAKES_WORD.get(program, ()), False
     begun = False
     for word in argv[1:]:
         if skip:
@@ -247,7 +235,7 @@ def _words(argv: Sequence[str]) -> Iterator[str]:
 def _started(argv: Sequence[str]) -> Sequence[str]:
     for starter in _STARTERS:
         rest = argv[len(starter) :]
-        if rest and (_program(argv[0]), *argv[1 : len(starter)]) == starter and not rest[0].startswith("-"):
+        if rest and [_program(argv[0]), *argv[1 : len(starter)]] == starter and not rest[0].startswith("-"):
             return _started(rest) if "=" not in rest[0] else argv
     return argv
 
