@@ -2,8 +2,9 @@
 
 `#1=Get:{} http://x.dev/{} amd64` is a line with places for words, and stands before the first line of its kind.
 `#1 4 zlib` stands for that line with these words in their order; `{1}` is the first of them again. `#1 (3 lines):`
-stands above lines of words alone, each indented by one space. Every line keeps its place in the text; only how far its
-columns are padded with blanks is lost, and a carriage return at the end of a line.
+stands above lines of words alone, each indented by one space. `#2=status: active` is a line that comes again as `#2`.
+Every line keeps its place in the text; only how far its columns are padded with blanks is lost, and a carriage return
+at the end of a line.
 
 Lines that were found in files, `src/a.py:12:text`, stand below their file's path as `12:text`; a legend above says so.
 """
@@ -11,6 +12,7 @@ Lines that were found in files, `src/a.py:12:text`, stand below their file's pat
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Final
 
@@ -29,7 +31,7 @@ LARGEST: Final = 200_000  # characters of a text
 _RUN: Final = 4  # of them in a row, from which their tag is written once
 _LONGEST: Final = 2000  # characters of a line; a longer one is a document
 _PAYS: Final = 8  # characters that a tag must save in each of its lines
-_SHORT: Final = 32  # characters of a line without places for words, below which it has no tag
+_SHORT: Final = 20  # characters of a line without places for words, below which it has no tag
 _WORTH, _UNSURE = 0.85, 0.15  # of the tokens of a text is what it may cost written short; by which a guess may be wrong
 # Of the characters of a text is what must be saved, by some of its lines and by all: they say roughly what tokens say.
 _LIKELY, _ENOUGH = 0.05, 0.075
@@ -118,8 +120,15 @@ def _in_kinds(lines: Words) -> str:
 
 
 def _groups(lines: Words, whole: Container[int] = ()) -> list[LineGroup]:
-    """Group the lines that are alike, without those that stay whole."""
-    return alike(lines, [at for at, line in enumerate(lines) if len(line) <= _LONGEST and at not in whole])
+    """Group the lines that are alike, then those that come again, without those that stay whole."""
+    chosen = {at: line for at, line in enumerate(lines) if len(line) <= _LONGEST and at not in whole}
+    groups = alike(lines, chosen)
+    again: dict[str, list[int]] = defaultdict(list)
+    for at in chosen.keys() - {row for group in groups for row in group.rows}:
+        again[chosen[at]].append(at)
+    same = [sorted(rows) for line, rows in again.items() if len(rows) > 1 and len(line.strip()) >= _SHORT]
+    found = [LineGroup(lines, {at: lines[at].split() for at in rows}, rows) for rows in same]
+    return [*groups, *(group for group in found if group.pays)]
 
 
 def decode(text: str) -> str:
@@ -136,6 +145,7 @@ def decode(text: str) -> str:
             left -= 1
         elif found is not None and found[2] is not None:
             templates[found[1]] = PLACE.split(found[2])
+            lines += [found[2]] if len(templates[found[1]]) == 1 else []
         elif found is None or found[1] not in templates:
             lines.append(line)
         elif found[3]:
@@ -181,6 +191,9 @@ def _written(lines: Words, tags: Mapping[int, tuple[str, str]], legend: Mapping[
             yield legend[at]
         tag, words = tags.get(at, ("", ""))
         end = at + 1
+        if at in legend and not words:
+            at = end  # the template is this line
+            continue
         while words and end in tags and tags[end][0] == tag:
             end += 1
         if not tag:

@@ -8,6 +8,7 @@ from functools import cache
 from itertools import groupby
 from operator import eq
 
+from shaping.encoders.templates import indent_of
 from shaping.noise.vocabulary import ELEMENT_ARGUMENTS, LIBRARY_FRAMES, LIBRARY_PACKAGES
 from shaping.noise.web_pages import strip_page
 from shaping.parsers import head_of
@@ -193,6 +194,11 @@ def _as_levels(text: str) -> str | None:
 
 
 _BLOB = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{400,}={0,2}(?![\w+/])")
+# The same in lines, as PEM and mails have it, and as pairs of hexadecimal digits.
+_BYTES = r"[ \t]*+(?:[A-Za-z0-9+/]{60,76}|(?:[0-9A-Fa-f]{2}:){12,32})(?=\r?$)"
+_BYTES_END = r"[ \t]*+(?:[A-Za-z0-9+/]{2,}={1,2}|[A-Za-z0-9+/]{20,}|(?:[0-9A-Fa-f]{2}:)+[0-9A-Fa-f]{2})(?=\r?$)"
+_BYTE_LINES = re.compile(rf"^{_BYTES}(?:\r?\n{_BYTES}){{5,}}(?:\r?\n{_BYTES_END})?", re.MULTILINE)
+_MOSTLY_BYTES = 0.2  # of a text is what is left of it without them
 _RUN, _LETTERS = 400, b"a"
 _REPEATS = 5  # equal lines in a row
 _AS_LETTERS = bytes(
@@ -225,15 +231,20 @@ def reduce_text(
 def _without_base64(text: str) -> str:
     # The pattern is tried at every letter; a search for what it cannot do without is fifty times faster.
     may_hold_blob = _LETTERS * _RUN in text.encode("utf-8", "surrogatepass").translate(_AS_LETTERS)
-    return _BLOB.sub(_size_of, text) if may_hold_blob else text
+    text = _BLOB.sub(_size_of, text) if may_hold_blob else text
+    shorter = _BYTE_LINES.sub(_size_of, text)
+    # Where hardly anything else is left, the bytes are what was asked for.
+    return shorter if len(shorter) > _MOSTLY_BYTES * len(text) else text
 
 
 def _size_of(found: re.Match[str]) -> str:
     # A long run of one case or without digits is a word of some alphabet, a separator, a sequence: not encoded bytes.
-    said = found[0]
+    said = "".join(found[0].split())
+    if ":" in said:
+        return f"{indent_of(found[0])}[hex, {len(said.split(':'))} bytes]"
     if said.isdigit() or said.isalpha() or len(set(said)) < 20:
-        return said
-    return f"[base64, {len(said)} characters]"
+        return found[0]
+    return f"{indent_of(found[0])}[base64, {len(said)} characters]"
 
 
 def _as_on_screen(text: str) -> str:

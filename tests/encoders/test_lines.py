@@ -44,6 +44,20 @@ def test_the_lines_of_windows_are_lines() -> None:
     assert encode(PACKAGES.replace("\n", "\r\n")) == encode(PACKAGES)
 
 
+def test_a_line_that_comes_again_is_written_once() -> None:
+    lines = [f"Ethernet{n} is up\n  Encapsulation ARPA, loopback not set\n  Input {n * 7} packets" for n in range(4)]
+    text = "\n".join(lines)
+    written = encode(text)
+    assert written.split("\n")[:5] == [
+        "Ethernet0 is up",
+        "#1=  Encapsulation ARPA, loopback not set",
+        "  Input 0 packets",
+        "Ethernet1 is up",
+        "#1",
+    ]
+    assert decode(written) == text
+
+
 def test_a_word_that_stands_twice_is_written_once() -> None:
     text = "\n".join(f"Setting up part-{number} (as lib/part-{number}) for all users ..." for number in range(6))
     assert encode(text).split("\n")[:3] == [

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
 from base64 import b64encode
+
+import pytest
 
 from shaping.noise import reduce, reduce_text
 
@@ -24,9 +27,24 @@ def test_encoded_bytes_become_a_note_and_sequences_stay() -> None:
     blob = b64encode(bytes(n * 7919 % 256 for n in range(900))).decode()
     text, omissions = reduce_text(f"screenshot: {blob} done", ALL)
     assert text == f"screenshot: [base64, {len(blob)} characters] done"
+
     assert [(omission.path, omission.count, omission.reason) for omission in omissions] == [("", 1, "opaque")]
     sequence = "ACGT" * 200
     assert reduce_text(f"dna {sequence} end", ALL) == (f"dna {sequence} end", [])
+
+
+BASE64 = "\n".join(textwrap.wrap(b64encode(bytes(range(256)) * 4).decode(), 64))
+HEX = "\n    ".join([*(":".join(f"{n * line % 256:02x}" for n in range(15)) + ":" for line in range(9)), "ab:cd"])
+
+
+@pytest.mark.parametrize(("blob", "said"), [(BASE64, "[base64, 1368 characters]"), (HEX, "[hex, 137 bytes]")])
+def test_bytes_in_lines_are_said_by_their_size_unless_they_are_the_text(blob: str, said: str) -> None:
+    prose = "A line of words. " * 40
+    text = f"{prose}\n    {blob}\nEnd\n"
+    assert reduce_text(text, ("opaque",))[0] == text.replace(blob, said)
+    assert reduce_text(f"-----BEGIN-----\n{blob}\n-----END-----\n", ("opaque",))[1] == []
+    sequence = "\n".join(["GATTACA" * 9] * 9)
+    assert reduce_text(f"{prose}\n{sequence}\n", ("opaque",))[1] == []
 
 
 def test_a_page_of_blank_lines_shrinks_and_two_stay() -> None:
