@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -47,70 +47,57 @@ def page(value: Any, start: Position, cost: Callable[[Page], float], limit: int 
     What is too large for a page alone is opened, and its own parts are the next pages.
     """
     while True:
-        part = _part(value, start.trail)
-        found = _Run(value, part, start, cost).longest(limit)
+        found = _longest(value, start, cost, limit)
         if found is not None:
             return found
+        part = _part(value, start.trail)
         inner = _child(part, start.offset)
         if not isinstance(inner, (dict, list, str)) or not inner or isinstance(part, str):
             return None
         start = Position((*start.trail, start.offset), 0)
 
 
-class _Run:
-    """What a page can show of one part, from an offset on."""
+def _longest(value: Any, start: Position, cost: Callable[[Page], float], limit: int | None) -> Page | None:
+    """Return the longest page of one part that is within the limit."""
+    part = _part(value, start.trail)
+    end = len(part) if isinstance(part, (dict, list, str)) else 1
+    if limit is None:
+        return _page(value, start, end)
+    sizes = Sizes()
+    priced = cache(lambda stop: cost(_page(value, start, stop)))  # a search comes back to what it tried
 
-    def __init__(self, value: Any, part: Any, start: Position, cost: Callable[[Page], float]) -> None:
-        self._value, self._part, self._start = value, part, start
-        self._sizes = Sizes()
-        self._priced = cache(lambda stop: cost(self._page(stop)))  # a search comes back to what it tried
+    def attempt(room: int) -> tuple[Page, float, bool]:
+        stop = _stop(part, start.offset, room, sizes)
+        return _page(value, start, stop), priced(stop), stop >= end
 
-    def longest(self, limit: int | None) -> Page | None:
-        """Return the longest page within the limit."""
-        if limit is None:
-            return self._page(self._total())
-        return search(limit, self._attempt, limit * _GUESS)
-
-    def _attempt(self, room: int) -> tuple[Page, float, bool]:
-        stop = self._stop(room)
-        return self._page(stop), self._priced(stop), stop >= self._total()
-
-    def _total(self) -> int:
-        return len(self._part) if isinstance(self._part, (dict, list, str)) else 1
-
-    def _stop(self, room: int) -> int:
-        """Count off the pieces that go into a room in bytes, at least one."""
-        offset = self._start.offset
-        if isinstance(self._part, str):
-            return min(offset + max(room, 1), len(self._part))
-        if not isinstance(self._part, (dict, list)):
-            return 1
-        stop = offset
-        for size in self._pieces(self._part, offset):
-            room -= size
-            if room < 0 and stop > offset:
-                break
-            stop += 1
-        return stop
-
-    def _pieces(self, part: dict[str, Any] | list[Any], offset: int) -> Iterator[int]:
-        if isinstance(part, list):
-            return map(self._sizes.element, islice(part, offset, None))
-        return (len(key) + 3 + self._sizes.element(member) for key, member in islice(part.items(), offset, None))
-
-    def _page(self, stop: int) -> Page:
-        return Page(
-            *_slice(self._value, self._part, self._start, stop), _following(self._value, self._start.trail, stop)
-        )
+    return search(limit, attempt, limit * _GUESS)
 
 
-def _slice(value: Any, part: Any, start: Position, stop: int) -> tuple[Any, str]:
-    path = _path(value, start.trail)
+def _stop(part: Any, offset: int, room: int, sizes: Sizes) -> int:
+    """Count off the pieces that go into a room in bytes, at least one."""
+    if isinstance(part, str):
+        return min(offset + max(room, 1), len(part))
+    if not isinstance(part, (dict, list)):
+        return 1
+    stop = offset
+    for piece in islice(part, offset, None):
+        room -= sizes.element(piece if isinstance(part, list) else part[piece])
+        room -= len(piece) + 3 if isinstance(part, dict) else 0
+        if room < 0 and stop > offset:
+            break
+        stop += 1
+    return stop
+
+
+def _page(value: Any, start: Position, stop: int) -> Page:
+    """Return the pieces of a part up to one of them, their path, and where the next page starts."""
+    part, path = _part(value, start.trail), _path(value, start.trail)
+    following = _following(value, start.trail, stop)
     if isinstance(part, dict):
-        return dict(islice(part.items(), start.offset, stop)), path
+        return Page(dict(islice(part.items(), start.offset, stop)), path, following)
     if not isinstance(part, (list, str)) or (start.offset == 0 and stop >= len(part)):
-        return part, path
-    return part[start.offset : stop], join(path, slice(start.offset, stop))
+        return Page(part, path, following)
+    return Page(part[start.offset : stop], join(path, slice(start.offset, stop)), following)
 
 
 def _following(value: Any, trail: tuple[int, ...], stop: int) -> Position | None:
