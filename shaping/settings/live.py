@@ -265,41 +265,34 @@ _sharing = threading.Lock()
 
 
 def _watch(reference: weakref.ref[LiveConfig], stop: threading.Event) -> None:
-    while not stop.is_set():
-        live = reference()
-        if live is None:
-            return
+    """Reload on changes in the directories that count, which may become others with each."""
+    while (live := reference()) is not None and not stop.is_set():
         directories = live.directories()
         del live
         try:
-            _watch_directories(reference, directories, stop)
+            from watchfiles import watch  # noqa: PLC0415 (only a process that watches pays for it)
+
+            logging.getLogger("watchfiles.main").addFilter(_is_not_ours)
+            changes = watch(
+                *directories,
+                recursive=False,
+                watch_filter=None,
+                step=_STEP_MS,
+                debounce=_STEP_MS,
+                rust_timeout=_LOOK_AGAIN_MS,
+                yield_on_timeout=True,
+                stop_event=stop,
+                raise_interrupt=False,
+                ignore_permission_denied=True,
+            )
+            for _ in changes:
+                if _reload_if_touched(reference) != directories:
+                    break
         except (ImportError, OSError, RuntimeError):
             # A directory went away between looking and watching, the system has no watches left (which the watcher
             # tells by a RuntimeError of its own), or this process was forked amid the import: look by hand.
             stop.wait(_LOOK_AGAIN_MS / 1000)
             _reload_if_touched(reference)
-
-
-def _watch_directories(reference: weakref.ref[LiveConfig], directories: frozenset[Path], stop: threading.Event) -> None:
-    """Reload on changes until the set of directories itself changes."""
-    from watchfiles import watch  # noqa: PLC0415 (only a process that watches pays for it)
-
-    logging.getLogger("watchfiles.main").addFilter(_is_not_ours)
-    changes = watch(
-        *directories,
-        recursive=False,
-        watch_filter=None,
-        step=_STEP_MS,
-        debounce=_STEP_MS,
-        rust_timeout=_LOOK_AGAIN_MS,
-        yield_on_timeout=True,
-        stop_event=stop,
-        raise_interrupt=False,
-        ignore_permission_denied=True,
-    )
-    for _ in changes:
-        if _reload_if_touched(reference) != directories:
-            return
 
 
 def _is_not_ours(record: logging.LogRecord) -> bool:
