@@ -57,14 +57,28 @@ class FieldStatistics:
     sources: frozenset[str] | None = None  # siblings whose value every link here has in its path; None without links
     sample: str = ""
 
-    def keep(self, written: str | None, shown: str) -> None:
-        """Keep a value among the distinct ones, while they are few, and as the sample, where it sorts first."""
-        distinct = self.distinct
-        if distinct is not None and written not in distinct:
-            few = written is not None and len(distinct) < _MOST_VALUES
-            self.distinct = distinct | {written} if few else None  # type: ignore[arg-type]  # `few` has looked
-        if shown and (not self.sample or shown[:_LONGEST_VALUE] < self.sample):
-            self.sample = shown[:_LONGEST_VALUE]
+    def take(self, value: Any) -> None:
+        """Take one value: a scalar, a list, or an empty object."""
+        kind = _TYPES.get(type(value), "object")
+        if kind not in self.types:
+            self.types |= {kind}
+        self.values += 1
+        self.empty += not value and kind not in {"number", "boolean"}
+        if kind in {"text", "list"}:
+            self.longest = max(self.longest, len(value))
+        if kind == "list":
+            return
+        if kind == "text":
+            written, short = value, len(value) <= _LONGEST_VALUE
+            self.bytes += len(value) + 2
+            self.links += value.startswith(LINK_STARTS)
+        else:
+            written, short = str(value) if type(value) is int else orjson.dumps(value).decode(), True
+            self.bytes += len(written)
+        if self.distinct is not None and written not in self.distinct:
+            self.distinct = self.distinct | {written} if short and len(self.distinct) < _MOST_VALUES else None
+        if written and (not self.sample or written[:_LONGEST_VALUE] < self.sample):
+            self.sample = written[:_LONGEST_VALUE]
 
     def merge(self, other: FieldStatistics) -> FieldStatistics:
         """Return the statistics of both."""
@@ -196,20 +210,12 @@ class _StatisticsWalk:
         if node.call != self._call:
             node.call = self._call
             here.calls += 1
-        here.values += 1
-        if kind is str:
-            self._text(here, value)
-        elif kind is list:
-            if "list" not in here.types:
-                here.types |= {"list"}
-            here.longest = max(here.longest, len(value))
-            here.empty += not value
+        here.take(value)
+        if kind is list:
             below = node.child(_EACH)
             for at, item in enumerate(value, 1):
                 self.add(item, below, key, at)
             return
-        else:
-            self._plain(here, value, kind)
         if self._used and (found := self._used(key, value)):
             here.used += len(found)
             here.last_used = max(here.last_used, place)
@@ -231,27 +237,6 @@ class _StatisticsWalk:
                 if here.sources != frozenset() and item.startswith(LINK_STARTS):
                     here.sources = _sources(item, value, value if here.sources is None else here.sources)
 
-    def _text(self, here: FieldStatistics, value: str) -> None:
-        size = len(value)
-        if "text" not in here.types:
-            here.types |= {"text"}
-        here.bytes += size + 2
-        here.longest = max(here.longest, size)
-        if not size:
-            here.empty += 1
-        elif value.startswith(LINK_STARTS):
-            here.links += 1
-        here.keep(value if size <= _LONGEST_VALUE else None, value)
-
-    def _plain(self, here: FieldStatistics, value: Any, kind: type) -> None:
-        name = _TYPES.get(kind, "object")
-        written = str(value) if kind is int else orjson.dumps(value).decode()
-        if name not in here.types:
-            here.types |= {name}
-        here.bytes += len(written)
-        here.empty += value is None or value == {}
-        here.keep(written, written)
-
     def _start(self, node: _FieldNode) -> FieldStatistics | None:
         if node.path not in self._fields:
             if len(self._fields) >= _MOST_FIELDS:
@@ -261,7 +246,7 @@ class _StatisticsWalk:
         return node.statistics
 
 
-_TYPES: Final = {int: "number", float: "number", bool: "boolean", type(None): "null"}
+_TYPES: Final = {str: "text", list: "list", int: "number", float: "number", bool: "boolean", type(None): "null"}
 _CALL_FIELDS: Final = ("tool", "result", "form", "server", "client", "session", "time", "arguments")
 
 
