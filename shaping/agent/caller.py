@@ -115,8 +115,8 @@ class Caller:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call until there is a decision that needs no further call: a Decision, or an awaitable of one."""
-        attempt = _Attempt(self, args, kwargs, awaits=is_async(self.call)).run()
-        return attempt if is_async(self.call) else run_sync(attempt)
+        attempt = _Attempt(self, args, kwargs, awaits=is_async(self.call))
+        return attempt.run() if attempt.awaits else run_sync(attempt.run())
 
 
 @dataclass(slots=True)

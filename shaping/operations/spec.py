@@ -22,7 +22,7 @@ from shaping.errors.codes import CodedError
 from shaping.operations.access import Access, Context
 from shaping.operations.schemas import JsonSchema, OperationSchema, schema_of
 from shaping.paths.spelling import did_you_mean, nearest
-from shaping.tokens import cheap, count
+from shaping.tokens import count
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -254,9 +254,6 @@ def select_operations(specs: Iterable[Spec], choice: OperationFilter, *, limit: 
 def listing_tokens(specs: Sequence[Spec]) -> int:
     """Count the tokens of the list of tools as a client shows it to its model; MCP has no form for a subscription."""
     texts = [orjson.dumps(tool_definition(spec)).decode() for spec in specs if spec.type != "subscription"]
-    if sum(map(len, texts)) > 2_000_000:
-        # Far beyond any limit an estimate says enough, and at once.
-        return sum(cheap(text) for text in texts)
     return int(count("\n".join(texts)))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MAX_HOPS = 50
 
 
-class DocumentError(CodedError):
+class DocumentError(CodedError, ValueError):
     """A document that is not OpenAPI 3, or cannot be read."""
 
 
