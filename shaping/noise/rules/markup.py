@@ -27,8 +27,10 @@ _NEARLY = 20  # words of which one may be missing: an entity, a mark that is a l
 
 def html_twins(records: Records) -> None:
     """Drop the HTML of records that have the same as text."""
+    by_words = {meaning(name).words: name for name in reversed(records.rows[0])}  # the first of several
     for key in records.members("markup", "long", "plain"):
-        twin = _twin(_names_of_text(key, records), records)
+        named = (by_words.get(words) for words in _names_of_text(key, records))
+        twin = next((name for name in named if name is not None and name not in records.drop), None)
         if twin is not None and all(_says_the_same(row.get(key), row.get(twin)) for row in records.rows):
             records.drop_member(key, "boilerplate")
 
@@ -46,10 +48,6 @@ def _names_of_text(key: str, records: Records) -> Collection[tuple[str, ...]]:
 
 def _may_be_twin(key: str) -> bool:
     return not {"html", *_PLAIN}.isdisjoint(meaning(key).words)
-
-
-def _twin(names: Collection[tuple[str, ...]], records: Records) -> str | None:
-    return next((name for name in records.rows[0] if meaning(name).words in names and name not in records.drop), None)
 
 
 def _says_the_same(markup: Json, text: Json) -> bool:
