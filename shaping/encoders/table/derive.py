@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 from shaping.encoders.table.cells import MISSING, VALUE, Missing, dumped, name
@@ -112,9 +113,13 @@ def throughout(cell: str, rows: int, context: TableContext, at: ColumnPath) -> N
 
 def is_asked_of_a_record(path: str, cell: str) -> bool:
     """Return whether a column is what one asks of each record, so that it stands in each row unless it is long."""
+    return len(cell) <= _LONG_NAME and _is_asked(path)
+
+
+@lru_cache(maxsize=4096)
+def _is_asked(path: str) -> bool:
     owner, _, label = path.lower().rpartition(".")
-    asked = label in _NAMES and owner in _PEOPLE if owner else label in _STATES or label in _PEOPLE
-    return asked and len(cell) <= _LONG_NAME
+    return label in _NAMES and owner in _PEOPLE if owner else label in _STATES or label in _PEOPLE
 
 
 _WORTH = 24  # characters that a template must save beyond its own
@@ -124,7 +129,6 @@ _SHORT = 4  # characters from which one column found in another is no coincidenc
 _TEXTS = frozenset({str, int})
 _SOURCES = _TEXTS | {Missing}
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:", re.ASCII)
-_ADDRESS = frozenset("/:@")  # of which links, paths and mail addresses have one
 _OPERATORS = "/?&#+;.,!|@"  # with which a placeholder of a URI template (RFC 6570) begins, and none of ours
 _ODD_LITERAL = re.compile(r"[\x00-\x1f\x7f]|\{(?![" + re.escape(_OPERATORS) + "])")
 PLACEHOLDER = re.compile(r"\{(?![" + re.escape(_OPERATORS) + r"])([^{}]+)\}")
@@ -185,9 +189,14 @@ def _varied(column: list[Any]) -> list[str | None] | None:
 def _may_be_derived(column: list[Any]) -> bool:
     """Return whether a column is not the same throughout, and its first value an address, but not a time."""
     first = column[0] if column[0] is not MISSING else next((value for value in column if value is not MISSING), None)
-    if type(first) is not str or _ADDRESS.isdisjoint(first) or _TIME.match(first):
+    if type(first) is not str or not _is_address(first) or _TIME.match(first):
         return False
     return first != column[-1] or column.count(first) < len(column)
+
+
+def _is_address(text: str) -> bool:
+    """Return whether a text has what links, paths and mail addresses have one of."""
+    return "/" in text or ":" in text or "@" in text
 
 
 def is_source(path: str) -> bool:
@@ -223,7 +232,7 @@ def _template(target: list[str | None], source: list[str | None], begin: str, en
 def _written(parts: list[str], path: str, size: int) -> str | None:
     """Return a template with a source of this size, unless it could be misread or says little, as links do not."""
     literal = "".join(parts)
-    if (len(literal) < _LITERAL and size < _LONG_SOURCE) or _ADDRESS.isdisjoint(literal):
+    if (len(literal) < _LITERAL and size < _LONG_SOURCE) or not _is_address(literal):
         return None
     if ("{" in literal or not literal.isprintable()) and any(map(_ODD_LITERAL.search, parts)):
         return None

@@ -86,7 +86,7 @@ def is_page(name: str, link: str) -> bool:
     """Whether a link by this name is for a person."""
     said = meaning(name)
     plain = is_link(link) and not _is_template(link) and not (said.picture or said.self_link or said.plumbing)
-    return plain and not _apis({name: link})
+    return plain and _api_start(link) is None
 
 
 class _LinkNames(NamedTuple):
@@ -148,15 +148,16 @@ def _rank(key: str) -> int:
 
 def _judged(found: _LinkNames, names: Sequence[str], records: Records, others: int) -> set[str]:
     """Return the links that only a program would follow."""
-    firsts = _firsts(found.may_go, records)
-    noise = set(found.pictures)
-    every = "".join(firsts.values())
-    if "{" in every or "%" in every:
-        noise.update(key for key, link in firsts.items() if _is_template(link))
-    if others > 1:
-        noise |= found.self_links & firsts.keys()
-        apis = _apis({key: link for key, link in firsts.items() if key in found.hypermedia and key not in noise})
-        noise.update(apis if len(names) > 1 else [key for key in apis if _derived(key, records)])
+    noise, starts = set(found.pictures), _API_STARTS
+    for key, link in _firsts(found.may_go, records).items():
+        if key in noise:
+            continue
+        if _is_template(link) or (others > 1 and key in found.self_links):
+            noise.add(key)
+        elif others > 1 and key in found.hypermedia and (start := _api_start(link, starts)) is not None:
+            starts = start
+            if len(names) > 1 or _derived(key, records):
+                noise.add(key)
     return noise
 
 
@@ -170,17 +171,15 @@ def _firsts(keys: Collection[str], records: Records) -> dict[str, str]:
     return {key: first for key, first in every.items() if type(first) is str}
 
 
-def _apis(links: dict[str, str]) -> list[str]:
-    """Return the members whose link leads to an API; those of one record mostly begin alike."""
-    found, starts = [], _API_STARTS
-    for key, link in links.items():
-        if link.startswith(starts) or _API_HOST.match(link):
-            found.append(key)
-        elif path := _API_PATH.search(link):
-            found.append(key)
-            if path[0].endswith("/"):
-                starts += (link[: path.end()],)
-    return found
+def _api_start(link: str, starts: tuple[str, ...] = _API_STARTS) -> tuple[str, ...] | None:
+    """Return how links to APIs begin, as far as this one tells, or None where it leads elsewhere."""
+    if link.startswith(starts) or _API_HOST.match(link):
+        return starts
+    path = _API_PATH.search(link)
+    if path is None:
+        return None
+    # Those of one record mostly begin alike.
+    return (*starts, link[: path.end()]) if path[0].endswith("/") else starts
 
 
 def _only_links(keys: list[str], records: Records) -> list[str]:
@@ -215,27 +214,26 @@ def _derived(key: str, records: Records) -> bool:
 
 def _gives(owners: Sequence[dict[str, Json]], key: str, records: Records) -> bool:
     """Whether a pattern and a member of these records, or of those in which they stand, give every link."""
-    pairs = zip(records.column(key), owners, strict=True)
-    link, owner = next((link, owner) for link, owner in pairs if type(link) is str)
+    linked = [pair for pair in zip(records.column(key), owners, strict=True) if type(pair[0]) is str]
+    link, owner = linked[0]
     parts = segments(link)
     names = [name for name, value in owner.items() if type(value) in _WORDS and str(value) in parts and name != key]
     if not names:
         return False
-    linked = [pair for pair in zip(records.column(key), owners, strict=True) if type(pair[0]) is str]
-    values = [link for link, _ in linked]
     return len(linked) < _ENOUGH or any(
-        _follow_patterns(values, [owner.get(name) for _, owner in linked]) for name in names
+        _follow_patterns([(link, str(owner.get(name))) for link, owner in linked]) for name in names
     )
 
 
-def _follow_patterns(links: list[str], words: list[Json]) -> bool:
+def _follow_patterns(pairs: list[tuple[str, str]]) -> bool:
     """Whether links follow one pattern around these words, or one of the few that so many rows may have."""
-    patterns = {links[0].replace(str(words[0]), "\0")}
-    for link, word in zip(links, words, strict=True):
-        pattern = link.replace(str(word), "\0")
+    (first, word), *_ = pairs
+    patterns = {first.replace(word, "\0")}
+    for link, word in pairs:
+        pattern = link.replace(word, "\0")
         if pattern not in patterns:
             patterns.add(pattern)
-            if "\0" not in pattern or len(patterns) > len(links) // _PER_PATTERN:
+            if "\0" not in pattern or len(patterns) > len(pairs) // _PER_PATTERN:
                 return False
     return True
 
