@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
-from shaping.encoders.table.cells import BELOW, KEY, bares
+from shaping.encoders.table.cells import BELOW, bares
 from shaping.encoders.table.derive import is_asked_of_a_record
 from shaping.encoders.table.model import COLUMN, Also, Group, Items, Leaf, Node, Record, Table, Text, Usual, leaves
 from shaping.encoders.table.shorten import SHARED_ROWS, endings, legend, most_common, pattern, shortened
@@ -79,10 +79,10 @@ def _ordered(nodes: Sequence[Node], count: int, changed: Mapping[int, Sequence[N
             filled.append(count - new.cells.count("") if isinstance(new, COLUMN) else -1)
     first, often, most = _identifier(ordered, count), _SELDOM * count, max(filled, default=-1)
     # What has no cells stays where it is.
-    keys = [-rows if 0 <= rows < often else -often for rows in filled]
-    if first is None and max(keys, default=-often) == -often:
+    last = [often - rows if 0 <= rows < often else 0 for rows in filled]
+    if first is None and not any(last):
         return ordered, most
-    places = sorted(range(len(ordered)), key=lambda at: (keys[at], ordered[at] is not first))
+    places = sorted(range(len(ordered)), key=lambda at: (last[at], ordered[at] is not first))
     return [ordered[at] for at in places], most
 
 
@@ -233,9 +233,8 @@ _ZONE = re.compile(
     rf"\.0+(?: \d{{4}})?{_AFTER}| \d{{4}}{_AFTER}| [+-]\d\d:?\d\d$|Z$|\+\d\d:?\d\d$|-\d\d:?\d\d$", re.ASCII
 )
 _TEST = re.compile(r"[^\s:]+?::")
-_DOTTED = re.compile(r"(?:[A-Za-z_][\w-]*\.)+(?=[\w-]+$)")
 _PATH = re.compile(r"[^\s]*/")
-_HEADS = (_DATE, _TEST, _PATH, _DOTTED)
+_HEADS = (_DATE, _TEST, _PATH)
 _LOOK = 24  # cells that mostly tell already
 _LITERAL = re.compile(r"(?! )[^,{}\[\]=\"\x00-\x1f\x7f]*")
 
@@ -323,7 +322,7 @@ def _has_runs(cells: Sequence[str]) -> bool:
 def _headed(leaf: Leaf, breaks: set[int]) -> _HeadCandidate | None:
     """Return a column of times, paths or names of tests by day, directory or file."""
     column = leaf.strings or []
-    head = _head_of(column, is_key=leaf.name == KEY)
+    head = _head_of(column)
     if head is None or not _may_have_runs(_heads(head, column[:_LOOK])):
         return None
     heads = _heads(head, column)
@@ -348,12 +347,12 @@ def _size(leaf: Leaf) -> int:
     return sum(_TAG if cell in often else len(cell) for cell in leaf.cells) if often else sum(map(len, leaf.cells))
 
 
-def _head_of(column: Sequence[str], *, is_key: bool) -> re.Pattern[str] | None:
+def _head_of(column: Sequence[str]) -> re.Pattern[str] | None:
     """Return what finds the beginning that these strings may have in common, by one of them."""
     middle = column[len(column) // 2]
-    if not (is_key or "/" in middle or ":" in middle):
+    if "/" not in middle and ":" not in middle:
         return None
-    return next((head for head in _HEADS if head.match(middle) and (is_key or head is not _DOTTED)), None)
+    return next((head for head in _HEADS if head.match(middle)), None)
 
 
 def _ending(column: Sequence[str]) -> str:

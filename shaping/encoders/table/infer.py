@@ -57,7 +57,6 @@ if TYPE_CHECKING:
 
 _DEEP = 24  # deeper nests are written as JSON: a header that deep reads worse than what it replaces
 _LONG, _LONG_LINE = 100, 300  # characters of a string with line breaks or quotes, or of any, that stands below its row
-_LEAST = 7  # characters of JSON of a record with a member, and a comma
 _EMPTY = frozenset({NoneType, Missing})
 _PLAIN = frozenset({str, int, bool, NoneType})
 _JSON = frozenset("{[")
@@ -194,9 +193,6 @@ def _lists(column: list[Any], kinds: set[type], context: TableContext, at: Colum
     if max(map(len, present)) == 1 and all(column):
         rows = Members([each[0] if each else {} for each in lists])
         return _group(rows, context, ColumnPath(f"{at.label}{ONLY}", f"{at.path}{ONLY}", at.depth))
-    worth = 60 + 16 * len(present)
-    if _LEAST * len(items) < worth and len(quoted(items)) < worth:
-        return []
     counts = list(map(len, lists))
     inner = table(items, context, at.depth + 1, list(accumulate(counts, initial=0))[:-1])
     return [Items(at.label, _marks(column), inner, counts)]
