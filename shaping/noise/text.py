@@ -55,8 +55,9 @@ def _without_frames(frames: Iterator[tuple[bool, list[str]]]) -> Iterator[str]:
         if library:
             run.append(lines)
             continue
-        yield from _shortened(run)
-        run = []
+        if run:
+            yield from _shortened(run)
+            run = []
         yield from lines
     yield from _shortened(run)
 

@@ -23,7 +23,7 @@ _IN_PAGE = re.compile(r"\[([^\[\]]{0,200}+(?:\[[^\[\]]{0,200}+\][^\[\]]{0,200}+)
 _LINK = re.compile(
     r"\[(?>[^\[\]]{0,500}+(?:\[[^\[\]]{0,500}+\][^\[\]]{0,500}+)?+)\]\([^()\s]{0,2000}+(?:\([^()]{0,200}+\)[^()\s]{0,200}+)?+\)"
 )
-_LINE_ENDS = re.compile(r"(?<![ \t\xa0])[ \t\xa0]*+(\n)(?:[ \t\xa0]*+(\n))*+")
+_LINE_ENDS, _BLANK_LINES = re.compile(r"(?<![ \t\xa0])[ \t\xa0]++(?=\n)"), re.compile(r"\n{3,}")
 _ESCAPED = re.compile(r"(`[^`]*`)|\\([_=])")  # by a converter; in code a backslash means itself
 _NAMED_LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\([^()\s]{8,1000}\)")
 _HEADING = re.compile(r"^# \S", re.MULTILINE)
@@ -46,7 +46,7 @@ def strip_page(text: str) -> str:
     if sum(_sentences(text)) < _PROSE:
         return text
     # Converters fill lines with blanks, and give links of a page whose address they do not know that of an empty one.
-    text = _LINE_ENDS.sub(r"\1\2", _without_masthead(text)).replace("](about:blank/", "](")
+    text = _BLANK_LINES.sub("\n\n", _LINE_ENDS.sub("", _without_masthead(text))).replace("](about:blank/", "](")
     text = _without_targets(_without_navigation(text.split("\n"), len(text)))
     return _ESCAPED.sub(r"\1\2", text) if "\\_" in text or "\\=" in text else text
 
@@ -107,11 +107,12 @@ def _without_navigation(lines: Sequence[str], size: int) -> str:
             start = start if run else at
             run.append(line)
         else:
-            links = sum(1 for one in run if one.strip())
-            is_edge = at <= _EDGES[0] * size or start >= _EDGES[1] * size
-            kept += [f"[navigation: {links} links]", ""] if links >= _LINK_LINES and is_edge else run
+            if run:
+                links = sum(1 for one in run if one.strip())
+                is_edge = at <= _EDGES[0] * size or start >= _EDGES[1] * size
+                kept += [f"[navigation: {links} links]", ""] if links >= _LINK_LINES and is_edge else run
+                run = []
             kept += [] if line is None else [line]
-            run = []
         at += 0 if line is None else len(line) + 1
     return "\n".join(kept)
 
