@@ -43,10 +43,9 @@ _SAMPLE, _UNEVEN = 128, 0.618034  # lines by which a long text is judged first, 
 _has_own = matcher(r"(?m)^#[0-9]+(?:[ =]|$)")
 # How a page, JSON and a script begin, but not a line with `<13>` or `[main]` before its words, nor an object in a line.
 _DOCUMENT = re.compile(r"\s*(?:<(?!\d+>)|\{(?!\".*\}\n)|\[(?![^\[\]{}\n]*\] ))\S|#!")
-_SOURCE = re.compile(
-    r"^[ \t]*+(?:def |class |import |from \S+ import |return\b|elif |else:|try:|#include|function |const |let |var "
-    r"|public |private |if \(|for \(|//|/\*|</?[a-zA-Z!])|[;{}][ \t]*$",
-    re.MULTILINE,
+_is_code = matcher(
+    r"^[ \t]*(?:def |class |import |from \S+ import |return(?-u:\b)|elif |else:|try:|#include|function |const |let "
+    r"|var |public |private |if \(|for \(|//|/\*|</?[a-zA-Z!])|[;{}][ \t]*$"
 )
 # Where `grep -n` and `git blame` found a line. Another number after it is the column of a compiler's message.
 _LOCATION = re.compile(r"^(?:\^?[0-9a-f]{7,40} [^\n]*?\d+\) |(?:[^\s:]+[:-])?\d+[:-](?!\d+[:-]))", re.MULTILINE)
@@ -177,9 +176,9 @@ def _promise(lines: Words, groups: Sequence[LineGroup], part: float) -> bool:
 
 
 def _is_source(lines: Words) -> bool:
-    text = "\n".join(lines)
+    text = without_surrogates("\n".join(lines))
     bare, located = _LOCATION.subn("", text)
-    found = len(_SOURCE.findall(bare)) + (len(_INDENTED.findall(bare)) if located * 2 > len(lines) else 0)
+    found = sum(map(_is_code, bare.split("\n"))) + (len(_INDENTED.findall(bare)) if located * 2 > len(lines) else 0)
     return found > _SOURCE_LINES * len(lines) or looks_like_yaml(text)
 
 

@@ -170,6 +170,9 @@ def _outline(text: str) -> Any:
     outer = [entry for indent, _, entry in lines if indent == lines[0][0]]
     if len(lines) < _LEAST or len(outer) - outer.count(None) < _SURE * len(outer):
         return None
+    names = [entry[1] for indent, _, entry in lines if entry and indent <= lines[0][0]]
+    if lines[0][2] and names.count(names[0]) == 1 and _come_back(names):  # so that they are no object
+        return None
     try:
         value = _members(_with_paragraphs(lines))
     except (ValueError, RecursionError):
@@ -226,11 +229,15 @@ def _records(pairs: list[tuple[str, Any]]) -> Any:
     starts = [at for at, (name, _) in enumerate(pairs) if name == pairs[0][0]]
     if len(starts) > 1:
         return [_records(pairs[start:end]) for start, end in zip(starts, [*starts[1:], len(pairs)], strict=True)]
-    runs = [(name, [value for _, value in same]) for name, same in groupby(pairs, itemgetter(0))]
-    members = {name: values if len(values) > 1 else values[0] for name, values in runs}
-    if len(members) < len(runs):
+    if _come_back([name for name, _ in pairs]):
         raise ValueError("a name comes back after others: the order of the lines says something")
-    return members
+    runs = [(name, [value for _, value in same]) for name, same in groupby(pairs, itemgetter(0))]
+    return {name: values if len(values) > 1 else values[0] for name, values in runs}
+
+
+def _come_back(names: list[str]) -> bool:
+    """Whether a name comes back after others."""
+    return sum(1 for _ in groupby(names)) > len(set(names))
 
 
 def _repeats(value: Any) -> bool:
