@@ -163,6 +163,30 @@ def test_a_list_of_one_record_is_opened_where_it_holds_records() -> None:
     assert encode(value) == "runs[only]:\n tool: x\n results[2]:\n id\n 1\n 2"
 
 
+def test_a_member_that_another_one_begins_or_is_again_says_so_by_its_name() -> None:
+    person = {"login": "ann", "profile": "https://x.dev/people/ann", "site_admin": False, "type": "User"}
+    value: dict[str, Any] = {
+        "url": "https://api.x.dev/repos/ann/tea",
+        "forks_url": "https://api.x.dev/repos/ann/tea/forks",
+        "keys_url": "https://api.x.dev/repos/ann/tea/keys{/key_id}",
+        "statuses_url": "https://api.x.dev/repos/ann/tea/statuses/{sha}",
+        "other": "https://api.x.dev/repos/ann/teapot",
+        "author": person,
+        "editor": dict(person),
+        "flags": {**person, "site_admin": 0},
+        "bare": "{url}/forks",
+    }
+    lines = encode(value).split("\n")
+    assert {"forks_url: {url}/forks", "keys_url: {url}/keys{/key_id}", "editor: {author}"} <= set(lines)
+    assert {line.split(": ")[0] for line in lines if ": {" in line and '{"' not in line} == {
+        "forks_url",
+        "keys_url",
+        "editor",
+    }
+    assert decode("\n".join(lines)) == value
+    assert type(decode("\n".join(lines))["flags"]["site_admin"]) is int  # type: ignore[index,call-overload]
+
+
 def test_a_short_end_is_a_template_where_what_it_follows_is_long() -> None:
     rows: list[Any] = [
         {"url": f"https://api.x.dev/runs/{n}7", "jobs": f"https://api.x.dev/runs/{n}7/jobs"} for n in range(9)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from shaping.encoders.table.cells import FORMS, KEY, MISSING, ONLY, VALUE, Members, name, opened, quoted
-from shaping.encoders.table.derive import TableContext
+from shaping.encoders.table.derive import TableContext, siblings
 from shaping.encoders.table.header import TableError, read_members, read_path
 from shaping.encoders.table.infer import keyed, keyed_scalars, table
 from shaping.encoders.table.parse import TableLines, read_table, read_text
@@ -42,6 +42,7 @@ _ENTRY_VALUES = frozenset({"value", "v", "val"})
 _LISTS = re.compile(r"\[(\d+)\] lists of \{")
 _MAY_BE_JSON = re.compile(r"[{\[](?=.{40})", re.DOTALL)
 _FORM = re.compile(rf", ({'|'.join(FORMS)}):(?: (.*))?")
+_DERIVED = re.compile(r': \{([^"{}]+)\}(.*)')  # no JSON, nor any string that stands bare
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _DEEP = 24  # deeper nests are written as JSON
 
@@ -196,7 +197,13 @@ def _keyed_scalars(label: str, value: dict[str, Json], context: TableContext, in
 def _object(label: str, value: dict[str, Json], context: TableContext, indent: int) -> list[str]:
     inner = indent + bool(label)
     names = _column_names(value)
-    outlined = {key: _outline(name(key), member, context, inner, names) for key, member in value.items()}
+    derived = siblings(value) if context.repeats else {}
+    outlined = {
+        key: [f"{' ' * inner}{name(key)}: {derived[key]}"]
+        if key in derived
+        else _outline(name(key), member, context, inner, names)
+        for key, member in value.items()
+    }
     if not any(outlined.values()) and not any(map(_is_page, value.values())):
         return []
     lines = [f"{' ' * indent}{label}:"] if label else []
@@ -250,11 +257,17 @@ def _read_lines(lines: TableLines, indent: int) -> Json:
 
 def _read_object(lines: TableLines, indent: int) -> Json:
     value: dict[str, Json] = {}
+    derived: dict[str, re.Match[str]] = {}
     while lines.is_inside(indent) and (indent or not _NOTE.match(lines.peek() or "")):
         label = lines.take(indent)
         (first, *only), at = read_path(label, 0)
-        member = _member(label[at:], lines, indent)
+        if found := _DERIVED.fullmatch(label, at):
+            derived[str(first)] = found
+        member = None if found else _member(label[at:], lines, indent)
         value[str(first)] = [member] if only else member
+    for key, found in derived.items():
+        source = value[found[1]]
+        value[key] = f"{source}{found[2]}" if found[2] else source
     return value
 
 

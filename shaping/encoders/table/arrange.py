@@ -171,7 +171,7 @@ def _picked(node: Node, rows: list[bool]) -> Node:
 
 
 # What several rows or most of them have is written once.
-_USUAL_ROWS = 16  # from which an exception is told from what is usual
+_USUAL_ROWS = 8  # from which an exception is told from what is usual
 _MOST_ROWS = 0.75  # of the rows must have the usual cell
 _BRACKETS = 9  # characters around the exceptions of a row, with their share of names
 _USUAL_WORTH = 60  # characters that all of it must save

@@ -131,6 +131,9 @@ _SOURCES = _TEXTS | {Missing}
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:", re.ASCII)
 _OPERATORS = "/?&#+;.,!|@"  # with which a placeholder of a URI template (RFC 6570) begins, and none of ours
 _ODD_LITERAL = re.compile(r"[\x00-\x1f\x7f]|\{(?![" + re.escape(_OPERATORS) + "])")
+_LINK = re.compile(r"https?://")
+_NESTS = frozenset({dict, list})
+_AGAIN, _WORTH_LINES = 40, 120  # characters of an object that comes again, and those that an outline must save
 PLACEHOLDER = re.compile(r"\{(?![" + re.escape(_OPERATORS) + r"])([^{}]+)\}")
 
 
@@ -238,3 +241,40 @@ def _written(parts: list[str], path: str, size: int) -> str | None:
         return None
     text = f"{{{path}}}".join(parts)
     return None if text[0] in ' "' or text[-1] in ' "' else text
+
+
+_FOLLOWS = frozenset("/?#&{")  # with which the rest of a link begins after another one
+
+
+def siblings(value: Mapping[str, Any]) -> dict[str, str]:
+    """Return the members of one object that are another one again, or a link that goes on where another one ends.
+
+    As in a table, a source is never derived itself. There is nothing where that saves too little.
+    """
+    derived: dict[str, str] = {}
+    saved = 0
+    nests = [(key, member) for key, member in value.items() if type(member) in _NESTS and member]
+    for at, (key, member) in enumerate(nests):
+        source = next((first for first, other in nests[:at] if other == member and first not in derived), None)
+        if source and _may_name(source) and (said := dumped(member)) == dumped(value[source]) and len(said) > _AGAIN:
+            derived[key] = f"{{{source}}}"
+            saved += len(said) - len(source)
+    links = [(key, member) for key, member in value.items() if type(member) is str and _LINK.match(member)]
+    for source, start in sorted(links, key=lambda link: len(link[1])):
+        if len(start) < _LONG_SOURCE or source in derived or not _may_name(source):
+            continue
+        for key, member in links:
+            rest = member[len(start) :]
+            if key not in derived and rest[:1] in _FOLLOWS and member.startswith(start) and _may_follow(rest):
+                derived[key] = f"{{{source}}}{rest}"
+                saved += len(start) - len(source)
+    return derived if saved > _WORTH_LINES else {}
+
+
+def _may_name(key: str) -> bool:
+    """Return whether a member may stand in a placeholder."""
+    return name(key) == key and is_source(key)
+
+
+def _may_follow(rest: str) -> bool:
+    return bool(rest) and not _ODD_LITERAL.search(rest) and rest[-1] != " "
