@@ -33,7 +33,6 @@ from shaping.clients.wrap import (
     Rewritten,
     WrapOptions,
     asks_credentials,
-    read_entries,
     same_servers,
     server_entries,
     why_it_fails,
@@ -99,7 +98,7 @@ def wrap(
         # The commands of a file that came with a repository are not run because it was found there.
         asked = unasked if path in untried else wrapping
         asked = replace(asked, program=_program(program, path, dry_run=dry_run))
-        return entries.wrap(text, asked)
+        return entries.wrap(text, asked, toml=_is_toml(path))
 
     if dry_run:
         results = [rewrite(path, _read(path)) for path in files]
@@ -196,7 +195,7 @@ def _wrap_file(file: Path, rewrite: Callable[[Path, str], Rewritten]) -> Rewritt
 
 
 def _unwrap_file(file: Path) -> Rewritten:
-    result, edit = entries.unwrap(_read(file)), _edit(file)
+    result, edit = entries.unwrap(_read(file), toml=_is_toml(file)), _edit(file)
     backup = edit.backup_of(file)
     restored = edit.undo(file)
     _report(file, result, "unwrapped")
@@ -208,11 +207,14 @@ def _unwrap_file(file: Path) -> Rewritten:
 
 
 def _edit(file: Path) -> ConfigEdit:
+    toml = _is_toml(file)
+
     def plain(text: str) -> str:
         backup = edit.backup_of(file)
-        return entries.unwrap(text, before=read_config(backup) if backup.exists() else None).text
+        before = read_config(backup) if backup.exists() else None
+        return entries.unwrap(text, toml=toml, before=before).text
 
-    edit = ConfigEdit(plain, same_servers)
+    edit = ConfigEdit(plain, partial(same_servers, toml=toml))
     return edit
 
 
@@ -227,7 +229,7 @@ def _check_profile(profile: str | None, config: Path | None) -> None:
 
 
 def _check_skipped(skipped: list[str], files: list[Path]) -> None:
-    known = [name for file in files for name in server_entries(_read(file))]
+    known = [name for file in files for name in server_entries(_read(file), toml=_is_toml(file))]
     for name in skipped:
         if name not in known:
             said = f"there is no server {name!r} to skip; there are {', '.join(known) or 'none'}"
@@ -258,10 +260,14 @@ def _running_program() -> str:
     return str(beside) if beside.exists() else shutil.which("shaping") or str(beside)
 
 
+def _is_toml(file: Path) -> bool:
+    return file.suffix == ".toml"
+
+
 def _read(file: Path) -> str:
     try:
         text = read_config(file)
-        read_entries(text)
+        same_servers(text, text, toml=_is_toml(file))
     except UnusableFileError as problem:
         raise stopped(str(problem)) from None
     except (JsoncError, TOMLKitError) as problem:

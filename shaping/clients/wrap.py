@@ -77,7 +77,7 @@ class WrapOptions:
 _DEFAULTS = WrapOptions()
 
 
-def wrap(text: str, options: WrapOptions = _DEFAULTS) -> Rewritten:
+def wrap(text: str, options: WrapOptions = _DEFAULTS, *, toml: bool = False) -> Rewritten:
     """Put `shaping proxy` in front of every server that is not behind it yet.
 
     A remote server that signs in by OAuth is left as it is unless `oauth` lets the proxy do that.
@@ -106,43 +106,33 @@ def wrap(text: str, options: WrapOptions = _DEFAULTS) -> Rewritten:
         signing_in.extend([url_of(server)] if signs_in else [])
         return entry
 
-    return replace(_rewrite(text, decide), signing_in=tuple(signing_in))
+    return replace(_rewrite(text, decide, toml=toml), signing_in=tuple(signing_in))
 
 
-def unwrap(text: str, *, before: str | None = None) -> Rewritten:
+def unwrap(text: str, *, toml: bool = False, before: str | None = None) -> Rewritten:
     """Take `shaping proxy` away from every server that is behind it; `before` is the file as it was without it."""
-    known = {} if before is None else server_entries(before)
-    headers = "http_headers" if _is_toml(text) else "headers"
+    known = {} if before is None else server_entries(before, toml=toml)
 
     def decide(name: str, server: dict[str, Any]) -> dict[str, Any] | str:
         if not is_wrapped(server):
             return "it has no proxy"
-        entry, original = _unwrapped(server, headers), known.get(name)
+        entry, original = _unwrapped(server, toml=toml), known.get(name)
         return entry if original is None or _settled(original) != _settled(entry) else original
 
-    return _rewrite(text, decide)
+    return _rewrite(text, decide, toml=toml)
 
 
-def server_entries(text: str) -> dict[str, dict[str, Any]]:
+def server_entries(text: str, *, toml: bool = False) -> dict[str, dict[str, Any]]:
     """Return the servers of a list by their names, each as most clients write it."""
-    if _is_toml(text):
+    if toml:
         return dict(tomlkit.parse(text).unwrap().get("mcp_servers", {}))
     return {name: server for name, _, server in _servers(jsonc.read(text))}
 
 
-def read_entries(text: str) -> Any:
-    """Return the data of a config file, with what says the same in two ways said in one."""
-    return _settled(tomlkit.parse(text).unwrap() if _is_toml(text) else jsonc.read(text).value)
-
-
-def same_servers(one: str, other: str) -> bool:
+def same_servers(one: str, other: str, *, toml: bool = False) -> bool:
     """Return whether two config files hold the same data, whatever their layout and comments."""
-    return bool(read_entries(one) == read_entries(other))
-
-
-def _is_toml(text: str) -> bool:
-    """Return whether a config file is TOML, as Codex has it: JSON begins with a brace or a comment of its own."""
-    return not text.lstrip("\ufeff \t\r\n").startswith(("{", "/"))
+    read = (lambda text: tomlkit.parse(text).unwrap()) if toml else (lambda text: jsonc.read(text).value)
+    return bool(_settled(read(one)) == _settled(read(other)))
 
 
 def is_wrapped(server: dict[str, Any]) -> bool:
@@ -185,7 +175,7 @@ def _settled(value: Any) -> Any:
 _Decide: TypeAlias = "Callable[[str, dict[str, Any]], dict[str, Any] | str]"
 
 
-def _rewrite(text: str, decide: _Decide) -> Rewritten:
+def _rewrite(text: str, decide: _Decide, *, toml: bool) -> Rewritten:
     changed: list[str] = []
     left: list[tuple[str, str]] = []
 
@@ -197,7 +187,7 @@ def _rewrite(text: str, decide: _Decide) -> Rewritten:
         changed.append(name)
         return outcome
 
-    rewritten = (_rewritten_toml if _is_toml(text) else _rewritten_json)(text, new_entry)
+    rewritten = (_rewritten_toml if toml else _rewritten_json)(text, new_entry)
     return Rewritten(rewritten, tuple(changed), tuple(left))
 
 
@@ -324,17 +314,17 @@ def _basename(command: str) -> str:
     return path.stem if path.suffix.lower() in {".exe", ".cmd"} else path.name
 
 
-def _unwrapped(server: dict[str, Any], headers_member: str) -> dict[str, Any] | str:
+def _unwrapped(server: dict[str, Any], *, toml: bool) -> dict[str, Any] | str:
     arguments = _proxy_arguments(server) or []
     if "--" in arguments:
         command, *rest = arguments[arguments.index("--") + 1 :]
         return _with(server, {"command": command} | ({"args": rest} if rest else {}))
     if "--url" in arguments:
-        return _unwrapped_remote(server, arguments, headers_member)
+        return _unwrapped_remote(server, arguments, toml=toml)
     return "it starts a proxy for several servers, which no single entry can replace"
 
 
-def _unwrapped_remote(server: dict[str, Any], arguments: list[str], headers_member: str) -> dict[str, Any]:
+def _unwrapped_remote(server: dict[str, Any], arguments: list[str], *, toml: bool) -> dict[str, Any]:
     given = dict(pairwise(arguments))
     typed = "--transport" in given and "type" in server
     entry: dict[str, Any] = {"type": given["--transport"]} if typed else {}
@@ -346,7 +336,7 @@ def _unwrapped_remote(server: dict[str, Any], arguments: list[str], headers_memb
         value.split(": ", 1) for key, value in variables.items() if key.startswith(HEADER_VARIABLE) and ": " in value
     )
     if headers:
-        entry[headers_member] = headers
+        entry["http_headers" if toml else "headers"] = headers
     ours = (HEADER_VARIABLE, URL_VARIABLE)
     kept = {key: value for key, value in variables.items() if not key.startswith(ours)}
     rest = {key: value for key, value in server.items() if key not in {"type", "command", "args", "env"}}
