@@ -540,12 +540,6 @@ def test_a_secret_is_taken_out_however_short_the_result_would_be_with_it() -> No
     assert "aB3dE5fG7h" not in json.dumps(shaped)
 
 
-def test_a_text_that_lost_only_asterisks_says_nothing_of_it() -> None:
-    text = "".join(f"**Field {n}:** value {n}\n\n" for n in range(40))
-    shaped = Shaper(expandable=True).shape_result({"content": [{"type": "text", "text": text}]}, tool="x", relay=True)
-    assert shaped["content"] == [{"type": "text", "text": text.replace("**", "")}]
-
-
 def test_json_that_is_cheaper_with_blanks_keeps_them(shaper: Shaper) -> None:
     jobs = json.dumps([json.dumps({"id": n, "type": "mail", "tries": n % 3}) for n in range(30)])
     shaped = shape_result(shaper, {"content": [{"type": "text", "text": jobs}]}, tool="x", relay=True)
