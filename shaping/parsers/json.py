@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _has_long_number = matcher("[1-9][0-9]{18}")
 
 
+_TINY: Final = 100  # characters of JSON in which the quotes around `NaN` may cost more than anything saves
+
+
 def parse_json(text: str) -> Any:
     """Return the object or list that a text of JSON holds, also where the JSON stands in a JSON string."""
     start = text.lstrip()[:1]
@@ -31,7 +34,8 @@ def parse_json(text: str) -> Any:
     try:
         value = read_json(text)
     except (orjson.JSONDecodeError, RecursionError):
-        found = _documents(text.strip()) if "NaN" in text or "Infinity" in text else []
+        named = len(text) > _TINY and ("NaN" in text or "Infinity" in text)
+        found = _documents(text.strip()) if named else []
         return found[0] if len(found) == 1 else None
     if type(value) is str:
         return parse_json(value) if len(value) < len(text) else None
