@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
-from tomlkit.exceptions import TOMLKitError
 
 from shaping.cli.output import CONFIG, HTTP, PROFILE, RECORD, free_address, need_posix, page_address, stopped
 from shaping.clients.wrap import HEADER_VARIABLE, has_credentials, server_entries, unwrap, wants_sign_in
@@ -198,7 +197,7 @@ def servers_of(
         return [url_server(address, name, transport=transport, headers=headers, oauth=oauth, seconds=seconds)]
     except OSError as problem:
         raise stopped(f"cannot read {servers}: {problem.strerror}") from None
-    except (ServersError, JsoncError, TOMLKitError, UnicodeDecodeError) as problem:
+    except (ServersError, JsoncError, UnicodeDecodeError) as problem:
         raise stopped(str(problem) if servers is None else f"{servers}: {problem}") from None
 
 

@@ -19,7 +19,7 @@ def victim(tmp_path: Path) -> Path:
     directory = tmp_path / "victim"
     directory.mkdir()
     (directory / "f").write_text("keep")
-    (directory / "settings.local.json").write_text("{}")
+    (directory / "settings.json").write_text("{}")
     (directory / "mcp.json").write_text(SERVERS)
     return directory
 
@@ -29,11 +29,11 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory = tmp_path / "tree"
     (directory / ".git").mkdir(parents=True)
     (directory / "o").mkdir()
-    (directory / ".opencode").mkdir()
     monkeypatch.chdir(directory)
     for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "home" / name))
     monkeypatch.setenv("SHAPING_LEDGER", str(tmp_path / "home" / "ledger.sqlite"))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(directory / ".claude"))
     return directory
 
 
@@ -49,9 +49,8 @@ def content(directory: Path) -> dict[str, str]:
         ("last.html", "f", "last --html last.html"),
         ("o/d", "", "report -o o/d/rep.html"),
         ("o/d", "", "report -o o/d/../rep.html"),
-        (".claude", "", "hook install claude-code --project"),
-        (".claude", "", "hook uninstall claude-code --project"),
-        (".opencode/plugin", "", "hook install opencode --project"),
+        (".claude", "", "hook install claude-code"),
+        (".claude", "", "hook uninstall claude-code"),
         (".vscode", "", "wrap .vscode/mcp.json --no-test --program shaping"),
         (".vscode", "", "unwrap .vscode/mcp.json"),
         ("o/d", "", "init o/d"),

@@ -58,7 +58,7 @@ def test_a_wrong_command_line_is_refused_with_what_is_wrong(arguments: list[str]
     ("text", "said"),
     [
         ("{}", "there is no server in it"),
-        ("no list of servers", "Invalid key"),
+        ("no list of servers", "line 1: expected"),
         ("{", "line 1: expected"),
         ('{"mcpServers": {"a": {"note": 1}}}', "the server 'a' has neither a command nor a url"),
     ],
