@@ -110,10 +110,10 @@ def _run(values: dict[str, str], command: list[str]) -> NoReturn:
         "env": dict(os.environ),
     }
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"  # to look for plugins takes 20 ms; the command does not get it
-    from shaping.commands.program import run_program  # noqa: PLC0415 (loaded for this command alone)
+    from shaping.commands.program import run_and_print  # noqa: PLC0415 (loaded for this command alone)
 
     try:
-        code = run_program(command, values.get("--config"), options)
+        code = run_and_print(command, values.get("--config"), options)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)  # the store and the ledger are closed; to free what was imported takes 30 ms

@@ -14,7 +14,7 @@ from types import FrameType
 import pytest
 
 from shaping import shape
-from shaping.commands.program import run_program
+from shaping.commands.program import run_and_print
 from shaping.proxy.messages import Message
 from shaping.proxy.relay import Relay
 from shaping.proxy.serving import Options, ShaperLoader
@@ -62,7 +62,7 @@ def test_a_log_of_commits_goes_through_the_files_that_are_listed(
         for number in range(10, 50)
     )
     (tmp_path / "log").write_text("\n".join(commits))
-    called = _files_called(lambda: run_program(["cat", str(tmp_path / "log")], None, {}))
+    called = _files_called(lambda: run_and_print(["cat", str(tmp_path / "log")], None, {}))
     assert [name for name in FILES[RUN] if name not in called | ELSEWHERE] == []
 
 

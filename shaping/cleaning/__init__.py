@@ -23,7 +23,7 @@ from shaping.paths.strings import PRIVATE_MARK
 from shaping.redaction import SplitKeyRedactor, log_fault, redact, without_secrets
 from shaping.redaction.engine import has_one
 from shaping.response import NOTHING, CallContext, Json, Omission, StepNotes, Warned, counted
-from shaping.values import open_carefully, plain_json, to_plain
+from shaping.values import json_if_plain, open_carefully, to_plain
 from shaping.values.opening import OneShotError
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ def _opened(raw: Any, plan: Plan, call: CallContext) -> tuple[Any, StepNotes]:
 
 def open_plain(value: Any, plan: Plan) -> tuple[Any, StepNotes]:
     """Open a value, with a warning for what plain data cannot hold; what is plain already is handed on."""
-    if not plan.empties.defaults and (compact_json := plain_json(value)) is not None:
+    if not plan.empties.defaults and (compact_json := json_if_plain(value)) is not None:
         return value, StepNotes(original=value, compact_json=compact_json)
     found = open_carefully(value, drop_defaults=plan.empties.defaults, closed=plan.closed)
     return found.value, StepNotes(tuple(found.warnings), tuple(found.omissions), found.whole, found.cut_short)

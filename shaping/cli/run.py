@@ -27,7 +27,7 @@ from shaping.cli.output import (
     stopped,
 )
 from shaping.commands.process import OURS
-from shaping.commands.program import run_program
+from shaping.commands.program import run_and_print
 from shaping.commands.stream import stream_program
 from shaping.envelope import Dialect, exit_code_for
 from shaping.errors import ToolError, from_exception, make_error
@@ -113,7 +113,7 @@ def run(
             code = stream_program(command or [], config, options)
         else:
             recorder = None if record is None else Recorder(record)
-            code = run_program(command or [], config, options, progress=progress, recorder=recorder)
+            code = run_and_print(command or [], config, options, progress=progress, recorder=recorder)
     except BrokenPipeError:
         # Whoever reads our output has seen enough; `main` knows what to do.
         raise

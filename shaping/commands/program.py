@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("shaping")
 
 
-def run_program(
+def run_and_print(
     argv: list[str],
     config: str | Path | None,
     options: CommandOptions,
@@ -52,7 +52,7 @@ def run_program(
         _become(argv, options)
     if mode != "on" or not (plan.enabled or plan.private is not None or plan.dialect != "none"):
         chooser = chooser if mode == "on" else CommandChooser(config, mode="on")
-        response = _pass_on(chooser, plan, argv, options, mode)
+        response = _run_unshaped(chooser, plan, argv, options, mode)
         entered = "" if mode == "off" else response.raw
         close_and_record(chooser, plan, entered, entered)
         return response.exit_code
@@ -72,7 +72,7 @@ def run_program(
     return response.exit_code
 
 
-def _pass_on(
+def _run_unshaped(
     chooser: CommandChooser, plan: Plan, argv: Sequence[str], options: CommandOptions, mode: Mode
 ) -> CommandResponse:
     """Pass a command's output on as it comes: without secrets for a config that leaves it alone, else untouched.

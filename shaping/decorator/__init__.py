@@ -17,9 +17,9 @@ from shaping.decorator.frameworks import (
     MOST_BLOCKS,
     Framework,
     calling_framework,
-    describe_return,
     framework_content,
     report_error,
+    with_shaped_signature,
 )
 from shaping.errors import ErrorDetail, from_exception, registry
 from shaping.errors.exceptions import says_less, text_of
@@ -180,7 +180,7 @@ class DecoratedCall(CallNotes):
         self.error: Exception | None = None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        """Stop collecting notes; an exception of the tool becomes a coded error."""
+        """Stop collecting notes, and keep the exception of the tool for `answer`, which reports it."""
         super().__exit__(kind, error, trace)
         self.error = error if isinstance(error, Exception) else None
         return self.error is not None
@@ -348,7 +348,7 @@ def _decorate(function: Any, tool: DecoratedTool, options: Collection[str] = ())
     wrapper.__shaping__ = tool
     if tool.codes:
         wrapper.__doc__ = registry.describe(inspect.getdoc(function) or "", tool.codes)
-    return describe_return(wrapper, function, tool)
+    return with_shaped_signature(wrapper, function, tool)
 
 
 def _wrapper(function: Any, tool: DecoratedTool) -> Callable[..., Any]:

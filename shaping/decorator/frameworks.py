@@ -267,8 +267,8 @@ class Signature(inspect.Signature):
         return declared if mentions_content(declared) else annotation_for(tool, declared)
 
 
-def describe_return(wrapper: Any, function: Any, tool: DecoratedTool) -> Any:
-    """Set a wrapper's signature: the function's, with the return annotation of the shaped answer."""
+def with_shaped_signature(wrapper: Any, function: Any, tool: DecoratedTool) -> Any:
+    """Return the wrapper with the function's signature and the return annotation of the shaped answer."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # builtins and some C callables have none

@@ -23,7 +23,7 @@ from shaping.response import CallContext, Shaped
 from shaping.settings.plan import KEEP_EMPTIES, Plan
 from shaping.tokens import counter
 from shaping.tokens.sampling import LENGTHS
-from shaping.values import shallow_json
+from shaping.values import json_if_shallow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -187,7 +187,7 @@ def _mirrored(value: Any, texts: Sequence[tuple[int, str]], *, is_plain: bool) -
     if not isinstance(value, dict | list):
         index = next((index for index, text in texts if _says(value, text)), None)
         return DataPart(value, () if index is None else (index,))
-    compact_json = shallow_json(value)
+    compact_json = json_if_shallow(value)
     for index, text in texts[:_MIRRORS]:
         # What a parser of JSON has just made of the same bytes is known to be plain, and a tool's own value is not.
         if compact_json is not None and text.encode(errors="replace") == compact_json:
@@ -335,7 +335,7 @@ def _read(text: str) -> tuple[Parsed | None, bytes | None]:
         except orjson.JSONDecodeError:
             data = None
         if isinstance(data, dict | list):
-            return Parsed(data, "json"), shallow_json(data)
+            return Parsed(data, "json"), json_if_shallow(data)
     return parse(text, EXACT), None  # other formats are read by the Shaper, where they are cheaper as data
 
 

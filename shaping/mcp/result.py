@@ -92,7 +92,11 @@ def unlisted_context(
 
 
 def shape_in_context(result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
-    """Shape the result of a call; a fault in shaping never loses it, and never lets a secret out."""
+    """Shape the result of a call; a fault in shaping never loses it, and never lets a secret out.
+
+    What stands beside the data is protected, blocks that are no data are fitted, and then `_success` or `_error` reads
+    the parts of the data, shapes each, and writes them to the channels of this client.
+    """
     mode, plan = context.shaper.mode, context.plan
     if mode == "off" or is_shaped(result):
         return ShapedResult(dict(result), raw=result)
@@ -105,8 +109,8 @@ def shape_in_context(result: Mapping[str, Any], context: ResultContext) -> Shape
         clean, hits = protect_around(read, plan)
         clean, context = fit_blocks(clean, context._replace(hits=hits))
         success = _shaped_before if _says_shaped(read, context) else _success
-        shape = _error if read.get("isError") is True else success
-        shaped = _within_limit(clean, context, shape)
+        write_result = _error if read.get("isError") is True else success
+        shaped = _within_limit(clean, context, write_result)
         return shaped._replace(raw=read)
     except Exception as fault:  # noqa: BLE001 (whatever it is, the tool's answer goes out redacted)
         log_fault("shaping a result of %r failed with %s\n%s", context.request.name, fault)

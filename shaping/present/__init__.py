@@ -59,7 +59,7 @@ def present(
     plan: Plan,
     call: CallContext,
     facts: Facts,
-    store: Originals,
+    originals: Originals,
     *,
     timings: Mapping[str, float],
     may_cut: bool = True,
@@ -68,7 +68,7 @@ def present(
 
     Return None for data that is over the budget and may not be cut; nothing of it is kept behind a ref or in a file.
     """
-    original = Original(cleaned, plan, call, call.owner or facts.session_id, store)
+    original = Original(cleaned, plan, call, call.owner or facts.session_id, originals)
     if _empties_come_back(original):
         cleaned = restore_empties(cleaned, plan)
         original = replace(original, cleaned=cleaned)
@@ -331,13 +331,18 @@ def wire_value(response: Presented) -> Any:
     plan, call = response.plan, response.call
     if plan.dialect == "none" and call.error is None and call.source is None:
         return None if response.not_modified else response.fitted.value
-    plain = plan.dialect == "lean" and not (plan.envelope or plan.debug or call.error or call.source)
-    warned = response.cleaned.warnings and (missing_fields(response) or tool_warnings(response))
-    if plain and not (warned or known_meta(response)):
+    is_plain_success = plan.dialect == "lean" and not (plan.envelope or plan.debug or call.error or call.source)
+    if is_plain_success and not _says_more(response):
         return {"data": response.fitted.value}
     # Data that is empty because of a wrong name in the config says so, whatever else is told.
     include = plan.envelope | {"warnings"} if missing_fields(response) else plan.envelope
     return response.envelope.render(plan.dialect, include=include, debug=plan.debug)
+
+
+def _says_more(response: Presented) -> bool:
+    """Whether a plain success has more to tell than its data: a warning, or metadata that is told where it is known."""
+    warned = response.cleaned.warnings and (missing_fields(response) or tool_warnings(response))
+    return bool(warned or known_meta(response))
 
 
 def wants_tag(plan: Plan, known: str | None) -> bool:

@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from shaping.ledger.writer import CONTENT_TYPE
 from shaping.proxy.http_limits import SERVER_LIMITS, BearerGuard, HostGuard
-from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error, read, write
+from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error_message, message_of, messages_in
 from shaping.proxy.relay import Relay
 from shaping.proxy.serving import ShaperLoader, finish_anyway
 
@@ -117,7 +117,7 @@ class HttpSession:
             data = {**message.data, "id": number}
             if token is not None:
                 data["params"] = {**message.params, "_meta": {**message.meta, "progressToken": number}}
-            message = write(data)
+            message = message_of(data)
         if token is not None:
             self._tokens[message.meta["progressToken"]] = stream, token
         self._streams[message.id] = stream
@@ -161,7 +161,7 @@ class HttpSession:
             self._streams.pop(number)
             params = {"requestId": number, "reason": "the client hung up"}
             await self.relay.on_client_message(
-                write({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+                message_of({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
             )
 
     async def _send(self, message: Message) -> None:
@@ -170,14 +170,14 @@ class HttpSession:
             stream = self._streams.pop(message.id, None)
             if stream is not None:
                 self._tokens = {key: known for key, known in self._tokens.items() if known[0] is not stream}
-                stream.put_nowait(write({**message.data, "id": stream.request_id}) if self.stateless else message)
+                stream.put_nowait(message_of({**message.data, "id": stream.request_id}) if self.stateless else message)
                 stream.put_nowait(None)
             return
         stream, token = self._tokens.get(message.params.get("progressToken"), (None, None))
         if stream is None:
             self._send_unasked(message)
         elif self.stateless:
-            stream.put_nowait(write({**message.data, "params": {**message.params, "progressToken": token}}))
+            stream.put_nowait(message_of({**message.data, "params": {**message.params, "progressToken": token}}))
         else:
             stream.put_nowait(message)
 
@@ -367,7 +367,7 @@ async def _body(request: Request) -> Message | Response:
             parts.append(part)
     except ClientDisconnect:
         return Response(status_code=400)
-    messages = read(b"".join(parts).replace(b"\n", b" "))  # a line break that is no space cannot stand in JSON
+    messages = messages_in(b"".join(parts).replace(b"\n", b" "))  # a line break that is no space cannot stand in JSON
     if len(messages) != 1:
         return _refusal(400, "Body must be a single JSON-RPC message", _PARSE_ERROR)
     if not messages[0].has_usable_id or (messages[0].is_request and messages[0].id is None):
@@ -382,7 +382,7 @@ def _digest(content: bytes) -> str:
 def _refusal(
     status: int, words: str, code: int = _INVALID_REQUEST, headers: Mapping[str, str] | None = None
 ) -> Response:
-    body = error(None, code, words).line if words else b""
+    body = error_message(None, code, words).line if words else b""
     return Response(body, status_code=status, headers=headers, media_type="application/json")
 
 

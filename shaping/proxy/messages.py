@@ -101,7 +101,7 @@ _ID_FIRST = re.compile(rb"\s{0,9}\{\s{0,9}(?:" + _VERSION + rb",\s{0,9})?" + _ID
 _ID_LAST = re.compile(rb",\s{0,9}" + _ID + rb"(?:,\s{0,9}" + _VERSION + rb")?\}\s{0,9}$")
 
 
-def read(line: bytes) -> list[Message]:
+def messages_in(line: bytes) -> list[Message]:
     """Read the messages of a line: one, several where it is a batch, none where it is no JSON-RPC."""
     if line.lstrip()[:1] not in (b"{", b"["):
         return []
@@ -116,7 +116,7 @@ def read(line: bytes) -> list[Message]:
         return [Message(line, data)]
     if not isinstance(data, list) or not all(isinstance(one, dict) for one in data):
         return []
-    return [write(one) for one in data]
+    return [message_of(one) for one in data]
 
 
 def from_server(line: bytes) -> list[Message]:
@@ -124,7 +124,7 @@ def from_server(line: bytes) -> list[Message]:
 
     What has a result is an answer whatever else it has, and what has an error has no result: a client may take it so.
     """
-    messages = map(_of_one_kind, read(line))
+    messages = map(_of_one_kind, messages_in(line))
     return [message for message in messages if message.has_usable_id and _is_json_rpc(message.data)]
 
 
@@ -145,7 +145,7 @@ def _of_one_kind(message: Message) -> Message:
     if "method" in data and "result" not in data and "error" not in data:
         return message
     unwanted = {"method", "params", "result" if data.get("error") is not None else "error"}
-    return write({name: value for name, value in data.items() if name not in unwanted})
+    return message_of({name: value for name, value in data.items() if name not in unwanted})
 
 
 def may_hold_secret(line: bytes) -> bool:
@@ -181,7 +181,7 @@ def unreadable_answer_id(line: bytes) -> Any:
     return None if found is None else orjson.loads(found[1])
 
 
-def write(data: Mapping[str, Any]) -> Message:
+def message_of(data: Mapping[str, Any]) -> Message:
     """Make a message of data."""
     try:
         return Message(orjson.dumps(data), dict(data))
@@ -191,17 +191,17 @@ def write(data: Mapping[str, Any]) -> Message:
         return Message(json.dumps(data, separators=(",", ":")).encode(), dict(data))
 
 
-def answer(request_id: Any, result: Mapping[str, Any]) -> Message:
+def answer_message(request_id: Any, result: Mapping[str, Any]) -> Message:
     """Make the answer to a request."""
-    return write({"jsonrpc": "2.0", "id": request_id, "result": result})
+    return message_of({"jsonrpc": "2.0", "id": request_id, "result": result})
 
 
-def error(request_id: Any, code: int, message: str, data: Any = None) -> Message:
+def error_message(request_id: Any, code: int, message: str, data: Any = None) -> Message:
     """Make the answer to a request that failed."""
     body: dict[str, Any] = {"code": code, "message": message}
     if data is not None:
         body["data"] = data
-    return write({"jsonrpc": "2.0", "id": request_id, "error": body})
+    return message_of({"jsonrpc": "2.0", "id": request_id, "error": body})
 
 
 # Bytes that nobody has taken yet; beyond twice that the writer at the other end has to wait.

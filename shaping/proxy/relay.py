@@ -18,12 +18,12 @@ from shaping.proxy.messages import (
     PROTOCOL_VERSION,
     Message,
     UnusableConfigError,
-    answer,
-    error,
+    answer_message,
+    error_message,
     may_hold_secret,
-    read,
+    message_of,
+    messages_in,
     without_secrets,
-    write,
 )
 from shaping.proxy.upstream import HANDSHAKE, BackgroundTasks, Upstream
 
@@ -40,7 +40,7 @@ logger = logging.getLogger("shaping")
 
 # Where the result of a method stands under a name, by which a config may have rules for it.
 _NAMED = {"resources/read": "uri", "prompts/get": "name"}
-_SHAPED = frozenset({"tools/list", "tools/call", *_NAMED})
+_LOOKED_INTO = frozenset({"tools/list", "tools/call", *_NAMED})
 # A longer result is shaped on another thread, so that other messages pass meanwhile.
 _LARGE = 64 * 1024
 _FINISH_SECONDS = 2.0
@@ -90,7 +90,7 @@ class Relay:
 
     async def on_client_line(self, line: bytes) -> None:
         """Handle a line from the client."""
-        messages = read(line)
+        messages = messages_in(line)
         if not messages or not all(message.has_usable_id for message in messages):
             await self.upstream.send(Message(line, {}))  # the server says what is wrong with it
             return
@@ -112,61 +112,61 @@ class Relay:
 
     async def on_server_message(self, message: Message) -> None:
         """Handle a message from the server."""
-        asked = self._requests.pop(message.id, None) if message.is_answer else None
-        if message.is_answer and asked is None and message.id in self._cancelled:
+        pending = self._requests.pop(message.id, None) if message.is_answer else None
+        if message.is_answer and pending is None and message.id in self._cancelled:
             return  # it was on its way already
-        if message.is_answer and asked is None and ("result" in message.data or message.id is not None):
+        if message.is_answer and pending is None and ("result" in message.data or message.id is not None):
             # A client that takes it for the answer to something would be given what nobody has looked at.
             logger.warning("the server answered what was not asked, or twice: the answer is not passed on")
         elif message.method is not None and _is_named_by_secret(message):
             logger.warning("a message of the server's is not passed on: its method or id holds a secret")
-        elif not _needs_a_look(message, asked):
+        elif not _needs_a_look(message, pending):
             await self._send(message)
-        elif asked is None or asked.method in HANDSHAKE or (self._opened and len(message.line) <= _LARGE):
-            await self._send_clean(message, asked)
+        elif pending is None or pending.method in HANDSHAKE or (self._opened and len(message.line) <= _LARGE):
+            await self._send_for_client(message, pending)
         else:
-            self._running.start(self._send_clean(message, asked))  # other messages pass meanwhile
+            self._running.start(self._send_for_client(message, pending))  # other messages pass meanwhile
 
-    async def _send_clean(self, message: Message, asked: PendingRequest | None) -> None:
+    async def _send_for_client(self, message: Message, pending: PendingRequest | None) -> None:
         """Pass a message of the server on, shaped or without secrets and private fields."""
-        took = 0.0 if asked is None or not asked.at else monotonic() - asked.at
+        took = 0.0 if pending is None or not pending.at else monotonic() - pending.at
         try:
-            opened = await self._open()
+            opened = await self._shaper_and_session()
         except UnusableConfigError as problem:
-            await self._refuse(message, asked, problem)
+            await self._refuse(message, pending, problem)
             return
-        if asked is not None and asked.method == "tools/list" and self._notifier is not None:
+        if pending is not None and pending.method == "tools/list" and self._notifier is not None:
             self._notifier.start()
-        clean = partial(self._clean, message, asked, opened, took)
+        clean = partial(self._for_client, message, pending, opened, took)
         await self._send(await asyncio.to_thread(clean) if len(message.line) > _LARGE else clean())
 
-    async def _refuse(self, message: Message, asked: PendingRequest | None, problem: UnusableConfigError) -> None:
+    async def _refuse(self, message: Message, pending: PendingRequest | None, problem: UnusableConfigError) -> None:
         """Hold back what the server said, because nobody knows what in it is private.
 
         A handshake and a list of tools have nothing private: without them a client would not show its user the reason.
         """
-        if asked is not None and asked.method in {*HANDSHAKE, "tools/list"}:
+        if pending is not None and pending.method in {*HANDSHAKE, "tools/list"}:
             await self._send(_changed(message, without_secrets))
-        elif asked is not None:
-            await self._send(error(message.id, INTERNAL_ERROR, str(problem)))
+        elif pending is not None:
+            await self._send(error_message(message.id, INTERNAL_ERROR, str(problem)))
         else:
             logger.warning("a message of the server's is not passed on: %s", problem)
 
     async def failed(self, request: Message, detail: ErrorDetail) -> None:
         """Answer a request that the server will not answer."""
-        asked = self._requests.pop(request.id, None)
-        if asked is not None and asked.called is not None:
-            mcp_shaper, session = await self._open()
-            await self._send(_our_answer(request, mcp_shaper.error_result(session, asked.called, detail)))
+        pending = self._requests.pop(request.id, None)
+        if pending is not None and pending.called is not None:
+            mcp_shaper, session = await self._shaper_and_session()
+            await self._send(_our_answer(request, mcp_shaper.error_result(session, pending.called, detail)))
             return
         # In a task of its own: whoever calls may be cancelled with the connection while shaping still loads.
-        failure = error(request.id, INTERNAL_ERROR, outage.describe(detail), detail.members())
+        failure = error_message(request.id, INTERNAL_ERROR, outage.describe(detail), detail.members())
         self._running.start(self._send_failure(failure))
 
     async def _send_failure(self, failure: Message) -> None:
         # The last lines of the server's log stand in it, without secrets; only a usable config says what is private.
         with contextlib.suppress(UnusableConfigError):
-            failure = self._clean(failure, None, await self._open())
+            failure = self._for_client(failure, None, await self._shaper_and_session())
         await self._send(failure)
 
     @property
@@ -193,7 +193,7 @@ class Relay:
             return replace(call, at=0.0)  # it was called long before its result is asked for
         return PendingRequest(method, str(message.params.get(_NAMED.get(method, "name"), "")))
 
-    async def _open(self) -> tuple[MCPShaper, Session]:
+    async def _shaper_and_session(self) -> tuple[MCPShaper, Session]:
         mcp_shaper = await self._loader.get()
         if self._opened is None:
             session = mcp_shaper.begin(self._client_info, self._owner)
@@ -202,7 +202,7 @@ class Relay:
 
     async def _call(self, message: Message) -> None:
         try:
-            mcp_shaper, session = await self._open()
+            mcp_shaper, session = await self._shaper_and_session()
         except UnusableConfigError as problem:
             logger.warning("%s", problem)
             words = {"type": "text", "text": str(problem)}
@@ -219,15 +219,15 @@ class Relay:
             self._running.start(self._answer(message, own))
         else:
             if params is not message.params:
-                message = write({**message.data, "params": params})
+                message = message_of({**message.data, "params": params})
             self._requests[message.id] = PendingRequest("tools/call", name, called, at=monotonic())
             await self.upstream.send(message)
 
     async def _answer(self, message: Message, own: Callable[[], dict[str, Any]]) -> None:
         await self._send(_our_answer(message, await asyncio.to_thread(own)))
 
-    def _clean(
-        self, message: Message, asked: PendingRequest | None, opened: tuple[MCPShaper, Session], took: float = 0.0
+    def _for_client(
+        self, message: Message, pending: PendingRequest | None, opened: tuple[MCPShaper, Session], took: float = 0.0
     ) -> Message:
         """Return a message of the server as the client gets it: its own bytes where nothing in it changes."""
         mcp_shaper, session = opened
@@ -239,26 +239,28 @@ class Relay:
             if "params" in clean:
                 clean["params"] = protection.params(message.method or "", clean["params"], session.keys)
             if "error" in clean:
-                name = "" if asked is None else asked.name
+                name = "" if pending is None else pending.name
                 tool = mcp_shaper.full_name(name, self.upstream.server_of(name)) if name else ""
                 clean["error"] = protection.error(clean["error"], tool)
             if "result" in clean:
-                clean["result"] = self._clean_result(clean["result"], asked, opened, took)
+                clean["result"] = self._result_for_client(clean["result"], pending, opened, took)
             if clean != message.data:
-                return write(clean)
+                return message_of(clean)
             # Of a member that an object has twice, a parser reads only one; the other was never looked at for secrets.
-            return write(message.data) if protection.may_hold_back(message.line) else message
+            return message_of(message.data) if protection.may_hold_back(message.line) else message
         except Exception as fault:  # noqa: BLE001 (whatever it is, nothing goes out that was not looked at)
-            _log_fault(asked.method if asked else str(message.method), fault)
-            return error(message.id, INTERNAL_ERROR, "the answer is withheld: its secrets could not be taken out")
+            _log_fault(pending.method if pending else str(message.method), fault)
+            return error_message(
+                message.id, INTERNAL_ERROR, "the answer is withheld: its secrets could not be taken out"
+            )
 
-    def _clean_result(
-        self, result: Any, asked: PendingRequest | None, opened: tuple[MCPShaper, Session], took: float
+    def _result_for_client(
+        self, result: Any, pending: PendingRequest | None, opened: tuple[MCPShaper, Session], took: float
     ) -> Any:
         """Shape the result of a tool, and take secrets and private fields out of that of any other method."""
         mcp_shaper, session = opened
-        method = "" if asked is None else asked.method
-        if asked is None or not isinstance(result, dict) or method not in _SHAPED:
+        method = "" if pending is None else pending.method
+        if pending is None or not isinstance(result, dict) or method not in _LOOKED_INTO:
             return mcp_shaper.protection.protect(result, method)
         if method == "tools/list":
             try:
@@ -267,21 +269,21 @@ class Relay:
                 _log_fault(method, fault)
                 return mcp_shaper.protection.protect(result, method)
         # A server that is asked for the first time by this very call is known by now.
-        server = self.upstream.server_of(asked.name)
-        if asked.called is None:
-            name = mcp_shaper.name_of(method, asked.name, server)
-            return mcp_shaper.protection.resource_or_prompt(name, result, asked.name)
-        self._remember_task(result, asked)
+        server = self.upstream.server_of(pending.name)
+        if pending.called is None:
+            name = mcp_shaper.name_of(method, pending.name, server)
+            return mcp_shaper.protection.resource_or_prompt(name, result, pending.name)
+        self._remember_task(result, pending)
         about = {"duration_ms": round(took * 1000, 3)} if took else {}
-        return mcp_shaper.shape_result(session, asked.called._replace(server=server), result, **about)
+        return mcp_shaper.shape_result(session, pending.called._replace(server=server), result, **about)
 
-    def _remember_task(self, result: dict[str, Any], asked: PendingRequest) -> None:
+    def _remember_task(self, result: dict[str, Any], pending: PendingRequest) -> None:
         task = result.get("task")
         if isinstance(task, dict) and "taskId" in task:
-            _remember(self._calls_by_task_id, str(task["taskId"]), asked)
+            _remember(self._calls_by_task_id, str(task["taskId"]), pending)
 
     async def _notify(self, method: str) -> None:
-        await self._send(write({"jsonrpc": "2.0", "method": method}))
+        await self._send(message_of({"jsonrpc": "2.0", "method": method}))
 
 
 def _remember(known: dict[str, Any], key: str, value: Any) -> None:
@@ -294,14 +296,14 @@ def _remember(known: dict[str, Any], key: str, value: Any) -> None:
 def _our_answer(request: Message, result: dict[str, Any]) -> Message:
     """Make an answer of our own to a request; the newer protocol, which has no handshake, wants it called complete."""
     is_newer = PROTOCOL_VERSION in request.meta
-    return answer(request.id, {**result, "resultType": "complete"} if is_newer else result)
+    return answer_message(request.id, {**result, "resultType": "complete"} if is_newer else result)
 
 
 def _changed(message: Message, change: Callable[[Any], Any]) -> Message:
     """Return a message with a change made to all that it says; itself, and so its own bytes, where it is the same."""
     said = {name: value for name, value in message.data.items() if name not in _ADDRESS}
     clean = {name: value for name, value in message.data.items() if name in _ADDRESS} | change(said)
-    return message if clean == message.data else write(clean)
+    return message if clean == message.data else message_of(clean)
 
 
 def _is_named_by_secret(message: Message) -> bool:
@@ -309,12 +311,12 @@ def _is_named_by_secret(message: Message) -> bool:
     return may_hold_secret(repr(said).encode()) and without_secrets(said) != said
 
 
-def _needs_a_look(message: Message, asked: PendingRequest | None) -> bool:
+def _needs_a_look(message: Message, pending: PendingRequest | None) -> bool:
     """Return whether a message may say anything secret or private; a handshake mostly does not, and waits for nothing.
 
     What is private only the config says, which may not be loaded yet.
     """
-    if asked is not None and asked.method in HANDSHAKE and message.data.keys() <= _MEMBERS:
+    if pending is not None and pending.method in HANDSHAKE and message.data.keys() <= _MEMBERS:
         return may_hold_secret(message.line) or not _is_plain_handshake(message.data.get("result"))
     return any(value for name, value in message.data.items() if name not in _ADDRESS)
 

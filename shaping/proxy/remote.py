@@ -13,7 +13,7 @@ from mcp.shared._httpx_utils import redirect_note, request_within_origin, stream
 from mcp.shared.inbound import NAME_BEARING_METHODS, encode_header_value, mcp_param_headers, x_mcp_header_map
 
 from shaping.proxy import outage
-from shaping.proxy.messages import PROTOCOL_VERSION, Message, read, write
+from shaping.proxy.messages import PROTOCOL_VERSION, Message, message_of, messages_in
 from shaping.proxy.upstream import BackgroundTasks, ServerUnavailableError, Upstream
 from shaping.redaction.engine import looks_random
 
@@ -131,12 +131,12 @@ class StreamableHttp(RemoteTransport):
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if message.is_request and kind == "application/json":
             body = await response.aread()
-            found = next(iter(read(body)), None)
+            found = next(iter(messages_in(body)), None)
             if found is not None and "jsonrpc" in found.data:
                 # A request may be refused before its id was read.
                 refused = "error" in found.data and found.id is None
                 await self._deliver_answer(
-                    message, response, write({**found.data, "id": message.id}).line if refused else body
+                    message, response, message_of({**found.data, "id": message.id}).line if refused else body
                 )
                 return
         detail = self.refusal(response)
@@ -182,7 +182,7 @@ class StreamableHttp(RemoteTransport):
 
     def _learn(self, request: Message, response: httpx2.Response, text: bytes) -> None:
         """Note what later requests must say in their headers."""
-        found = next(iter(read(text)), None)
+        found = next(iter(messages_in(text)), None)
         result = found.data.get("result") if found is not None and found.id == request.id else None
         if not isinstance(result, dict):
             return

@@ -10,7 +10,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shaping.proxy import outage
-from shaping.proxy.messages import METHOD_NOT_FOUND, PROTOCOL_VERSION, Message, answer, error, write
+from shaping.proxy.messages import (
+    METHOD_NOT_FOUND,
+    PROTOCOL_VERSION,
+    Message,
+    answer_message,
+    error_message,
+    message_of,
+)
 from shaping.proxy.upstream import BackgroundTasks, RequestError, ServerUnavailableError, Upstream
 
 if TYPE_CHECKING:
@@ -98,7 +105,7 @@ class Router:
         elif message.is_answer:
             number, own_id = self._asked.pop(message.id, (None, None))
             if number is not None:
-                await self.upstreams[number].send(write({**message.data, "id": own_id}))
+                await self.upstreams[number].send(message_of({**message.data, "id": own_id}))
         else:
             if message.method == "notifications/initialized":
                 self._initialized = message
@@ -111,7 +118,7 @@ class Router:
             # Two servers may use the same id.
             shown = f"{self.upstreams[number].name}:{message.id!r}"
             self._asked[shown] = number, message.id
-            message = write({**message.data, "id": shown})
+            message = message_of({**message.data, "id": shown})
         elif message.method == "notifications/tools/list_changed":
             self._names.pop("tools/list", None)
         elif message.method == "notifications/prompts/list_changed":
@@ -122,7 +129,7 @@ class Router:
         try:
             reply = await self._reply(message)
         except RequestError as problem:
-            reply = write({"jsonrpc": "2.0", "id": message.id, "error": problem.error})
+            reply = message_of({"jsonrpc": "2.0", "id": message.id, "error": problem.error})
         except ServerUnavailableError as problem:
             await self._fail_request(message, problem.detail)
             return
@@ -136,20 +143,20 @@ class Router:
             # Several servers have one session only by the handshake, to which such a client then turns.
             supported = {"supported": _HANDSHAKE_VERSIONS, "requested": message.meta.get(PROTOCOL_VERSION)}
             words = "several servers behind one proxy are reached by the initialize handshake only"
-            return error(message.id, _UNSUPPORTED_PROTOCOL_VERSION, words, supported)
+            return error_message(message.id, _UNSUPPORTED_PROTOCOL_VERSION, words, supported)
         if method == "initialize":
-            return answer(message.id, await self._initialize(message))
+            return answer_message(message.id, await self._initialize(message))
         if method == "ping":
-            return answer(message.id, {})
+            return answer_message(message.id, {})
         if method in _LISTS:
-            return answer(message.id, {_LISTS[method]: await self._list(method)})
+            return answer_message(message.id, {_LISTS[method]: await self._list(method)})
         if method in _NAMED:
             return await self._pass_by_name(message, _NAMED[method])
         if method == "logging/setLevel":
             levels = (upstream.ask(method, message.params) for upstream in self.upstreams)
             await asyncio.gather(*levels, return_exceptions=True)
-            return answer(message.id, {})
-        return answer(message.id, await self._first(method, message.params))
+            return answer_message(message.id, {})
+        return answer_message(message.id, await self._first(method, message.params))
 
     async def _initialize(self, message: Message) -> dict[str, Any]:
         starts = [asyncio.create_task(upstream.ask("initialize", message.params)) for upstream in self.upstreams]
@@ -183,7 +190,7 @@ class Router:
         for capability in _ANNOUNCED:
             if capability in (result.get("capabilities") or {}):
                 changed = {"jsonrpc": "2.0", "method": f"notifications/{capability}/list_changed"}
-                await self._receive(write(changed))
+                await self._receive(message_of(changed))
 
     async def _list(self, method: str) -> list[dict[str, Any]]:
         found = await asyncio.gather(*(self._entries(number, method) for number in range(len(self.upstreams))))
@@ -240,9 +247,9 @@ class Router:
         name = str(message.params.get("name", ""))
         number, own = await self._owner(method, name)
         if number is None:
-            return error(message.id, _INVALID_PARAMS, f"Unknown {_LISTS[method][:-1]}: {name!r}")
+            return error_message(message.id, _INVALID_PARAMS, f"Unknown {_LISTS[method][:-1]}: {name!r}")
         if own != name:
-            message = write({**message.data, "params": {**message.params, "name": own}})
+            message = message_of({**message.data, "params": {**message.params, "name": own}})
         await self.upstreams[number].send(message)
         return None
 

@@ -72,8 +72,8 @@ def relay_command(command: list[str], process: Popen[bytes] | None, values: Mapp
     options = Options(values.get("--config"), values.get("--profile"), expand=expand, names_itself=names_itself)
     seconds = float(values["--start-timeout"]) if "--start-timeout" in values else None
     try:
-        upstream = command_server(command, values.get("--name"), seconds=seconds, process=process)
-        return asyncio.run(run_relay(partial(serve_stdio, upstream), options))
+        make_upstream = command_server(command, values.get("--name"), seconds=seconds, process=process)
+        return asyncio.run(run_relay(partial(serve_stdio, make_upstream), options))
     except ValueError as problem:
         if not _is_config_problem(problem):
             raise

@@ -23,10 +23,10 @@ from shaping.proxy.messages import (
     PipeWriter,
     from_server,
     log_warning,
+    message_of,
     open_reader,
     open_writer,
     unreadable_answer_id,
-    write,
 )
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ class Upstream:
         request_id = f"shaping-{os.getpid()}-{next(self._numbers)}"
         future = self._own_answers[request_id] = asyncio.get_running_loop().create_future()
         try:
-            await send(write({**request, "id": request_id}))
+            await send(message_of({**request, "id": request_id}))
             answer = await future
         finally:
             self._own_answers.pop(request_id, None)
@@ -237,7 +237,7 @@ class Upstream:
         if not message.is_answer or not isinstance(known, str) or known in self._unanswered or not known.isdecimal():
             return message
         number = int(known[:18])
-        return write({**message.data, "id": number}) if number in self._unanswered else message
+        return message_of({**message.data, "id": number}) if number in self._unanswered else message
 
     async def refused(self, request_id: Any, detail: ErrorDetail) -> None:
         """Handle that one request was not answered, while others may be."""
@@ -523,7 +523,7 @@ def command_server(
     seconds: float | None = None,
     process: Popen[bytes] | None = None,
 ) -> ServerFactory:
-    """Make the upstream server that is started as a child process; the first may have been started already."""
+    """Return what makes the upstream server, a child process; the first may have been started already."""
     label = name or PurePath(command[0]).stem
     started = [process] if process is not None else []
 
@@ -542,7 +542,7 @@ async def connected(upstream: Upstream) -> AsyncIterator[Upstream]:
     info = {"name": "shaping", "version": "1"}
     try:
         await upstream.ask("initialize", {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": info})
-        await upstream.send(write({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+        await upstream.send(message_of({"jsonrpc": "2.0", "method": "notifications/initialized"}))
         yield upstream
     finally:
         await upstream.close()

@@ -14,7 +14,7 @@ from shaping.redaction import without_secrets
 from shaping.response import Warned
 from shaping.settings.files import FALSE, TRUE
 from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, short_name, suggestion_for
-from shaping.settings.live import LiveConfig, shared
+from shaping.settings.live import LiveConfig, shared_live_config
 from shaping.settings.plan import Overrides, Plan, PlanRequest, Surface
 
 if TYPE_CHECKING:
@@ -192,6 +192,8 @@ class PlanChooser:
     ) -> tuple[Plan, tuple[Warned, ...]]:
         """Return the compiled choices for a call made now, and a warning for each that is wrong and so ignored.
 
+        `settings/loading.py` resolves each choice from the config, the profile and the defaults of the surface, and
+        `settings/plan.py` compiles them; the plan is kept for the next call.
         `strict` raises ConfigError for what the call asks for wrongly.
         """
         config = loaded_config or self._live.current
@@ -233,7 +235,7 @@ def _find_live(config: str | PathLike[str] | Mapping[str, Any] | None, environ: 
         except ConfigError as problem:
             # Whoever wrote the config has no use for the frames of the reader that found the problem.
             raise problem.with_traceback(None) from None
-    live = shared(config, environ=environ, strict=config is not None)
+    live = shared_live_config(config, environ=environ, strict=config is not None)
     if config is not None and live.problem is not None:
         raise live.problem
     return live

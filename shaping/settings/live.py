@@ -241,7 +241,7 @@ def _stat(file: Path) -> tuple[str, int, int, int, int] | None:
     return str(file), found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def shared(
+def shared_live_config(
     config: str | os.PathLike[str] | None = None,
     *,
     environ: Mapping[str, str] | None = None,

@@ -187,8 +187,8 @@ CHOICES: Mapping[str, Choice] = {
     "max_items": Choice(None, narrows=True),
     "max_string": Choice(None, narrows=True),
     "envelope": Choice((), narrows=True, combine=_change_members),
-    "dialect": Choice("lean", narrows=True),
-    # From here on every bundled profile makes the choice; the values are those of a tool that is not enabled.
+    "dialect": Choice(None, narrows=True),  # each surface has its own default, in settings/loading.py
+    # From here on every profile in `profiles/` makes the choice; the values are those of a tool that is not enabled.
     "exclude_null_values": Choice(built_in=False, narrows=True),
     "exclude_empty_arrays": Choice(built_in=False, narrows=True),
     "exclude_empty_objects": Choice(built_in=False, narrows=True),

@@ -50,10 +50,10 @@ _WITHHELD = "[withheld: no path reaches here, and something here may be private]
 
 def to_plain(value: Any, *, closed: bool = False) -> Any:
     """Return the value itself where it is plain, else a plain copy, without a word about what had to change."""
-    return value if plain_json(value) is not None else open_carefully(value, closed=closed).whole
+    return value if json_if_plain(value) is not None else open_carefully(value, closed=closed).whole
 
 
-def plain_json(value: Any, depth: int = 0, default: Callable[[Any], str] | None = None) -> bytes | None:
+def json_if_plain(value: Any, depth: int = 0, default: Callable[[Any], str] | None = None) -> bytes | None:
     """Return a plain object's or list's compact JSON, and None for any other value."""
     # Looked at first: orjson 3.13 follows tuples of any depth, and then overwrites memory.
     if (type(value) is not dict and type(value) is not list) or not _may_be_plain(value, depth):
@@ -66,7 +66,7 @@ def plain_json(value: Any, depth: int = 0, default: Callable[[Any], str] | None 
 
 def json_digest(value: dict[str, Any] | list[Any]) -> int | None:
     """Return a number that changes with the value's JSON, within this process; None where it is not plain data."""
-    compact_json = plain_json(dict(value) if isinstance(value, dict) else list(value), default=_digits)
+    compact_json = json_if_plain(dict(value) if isinstance(value, dict) else list(value), default=_digits)
     return None if compact_json is None else hash(compact_json)
 
 
@@ -96,7 +96,7 @@ def _may_be_plain(value: dict[str, Any] | list[Any], depth: int) -> bool:
     return True
 
 
-def shallow_json(value: Any) -> bytes | None:
+def json_if_shallow(value: Any) -> bytes | None:
     """Return the compact JSON of data read from JSON; None where it is nested deeper than other steps can follow."""
     # In so many lists, orjson refuses what is too deep, and no walk has to look for it.
     for _ in range(_AROUND):
@@ -186,7 +186,7 @@ class _CarefulWalk:
         if self.drop and (kept := self.without_defaults(value, trail)) is not None:
             return self.members(kept, trail, depth)
         opened = self.opened(value, trail)
-        return opened if plain_json(opened, depth) is not None else self.plain(opened, trail, depth + 1)
+        return opened if json_if_plain(opened, depth) is not None else self.plain(opened, trail, depth + 1)
 
     def opened(self, value: Any, trail: Trail) -> Any:
         try:

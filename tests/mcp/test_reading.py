@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from shaping.mcp.parts import DataPart, ResultData, read_result
-from shaping.values import DEEPEST, plain_json
+from shaping.values import DEEPEST, json_if_plain
 
 ITEMS = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
 
@@ -145,7 +145,7 @@ def test_what_is_said_to_need_no_intake_is_plain_and_written_as_it_is(
     result = {"content": [text(json.dumps(value, indent=indent))]}
     for piece in read_result(result | ({"structuredContent": value} if beside else {})).parts:
         if piece.compact_json is not None:
-            assert plain_json(piece.value) == piece.compact_json
+            assert json_if_plain(piece.value) == piece.compact_json
             assert piece.compact_json == orjson.dumps(piece.value)
 
 
@@ -163,11 +163,11 @@ def test_a_mirror_that_only_compares_equal_does_not_replace_the_data(structured:
 @pytest.mark.parametrize("levels", [DEEPEST + 1, 300])
 def test_json_nested_too_deep_still_needs_intake(levels: int) -> None:
     [piece] = read_result({"content": [text("[" * levels + "]" * levels)]}).parts
-    assert piece.compact_json is None or plain_json(piece.value) is not None
+    assert piece.compact_json is None or json_if_plain(piece.value) is not None
     # Not empty inside: orjson before 3.12 writes an empty list one level deeper.
     [deeper] = read_result({"content": [text("[" * (levels + 1) + "1" + "]" * (levels + 1))]}).parts
     assert deeper.compact_json is None
-    assert plain_json(deeper.value) is None
+    assert json_if_plain(deeper.value) is None
 
 
 @pytest.mark.parametrize("beside", [False, True])

@@ -13,7 +13,7 @@ import anyio
 import pytest
 
 from shaping.cli.proxy import combined_server, listed_servers
-from shaping.proxy.messages import write
+from shaping.proxy.messages import message_of
 from shaping.proxy.router import Router
 from shaping.proxy.upstream import command_server
 
@@ -93,7 +93,7 @@ async def test_a_tool_keeps_its_server_while_a_server_says_that_its_tools_change
     router.attach(AsyncMock(), AsyncMock(), Mock())
     router._named("tools/list", [[{"name": "shared"}, {"name": "only_a"}], [{"name": "shared"}]])
     changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
-    await router.on_message_from(1, write(changed))
+    await router.on_message_from(1, message_of(changed))
     assert [router.server_of(tool) for tool in ("only_a", "b_shared", "nothing")] == ["a", "b", "shaping"]
 
 

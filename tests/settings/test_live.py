@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping.settings.jsonc import ConfigError
-from shaping.settings.live import LiveConfig, shared
+from shaping.settings.live import LiveConfig, shared_live_config
 from shaping.settings.loading import load
 from shaping.settings.plan import Overrides
 
@@ -514,12 +514,12 @@ def test_tools_of_one_place_share_one_live_config(
     monkeypatch.chdir(project)
     for name in ("other.json", "x.json"):
         (project / name).write_text("{}")
-    one = shared(environ=environ)
-    assert shared(environ=environ) is one
-    assert shared("other.json", environ=environ) is not one
-    assert shared(environ={**environ, "SHAPING_CONFIG": "x.json"}) is not one
+    one = shared_live_config(environ=environ)
+    assert shared_live_config(environ=environ) is one
+    assert shared_live_config("other.json", environ=environ) is not one
+    assert shared_live_config(environ={**environ, "SHAPING_CONFIG": "x.json"}) is not one
     monkeypatch.chdir(project.parent)
-    assert shared(environ=environ) is not one
+    assert shared_live_config(environ=environ) is not one
 
 
 def test_who_asks_for_a_shared_config_gets_the_file_as_it_is_now(
@@ -528,9 +528,9 @@ def test_who_asks_for_a_shared_config_gets_the_file_as_it_is_now(
     file = project / "response_config.json"
     file.write_text('{"global": {"profile": "standard"}}', encoding="utf-8")
     monkeypatch.chdir(project)
-    held = shared(environ=environ)
+    held = shared_live_config(environ=environ)
     file.write_text('{"global": {"profile": "debug"}}', encoding="utf-8")
-    assert shared(environ=environ) is held
+    assert shared_live_config(environ=environ) is held
     assert held.current.plan("any").profile == "debug"
 
 

@@ -23,7 +23,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from shaping import Shaper
 from shaping.response import Omission
-from shaping.values import DEEPEST, open_carefully, plain_json, to_plain
+from shaping.values import DEEPEST, json_if_plain, open_carefully, to_plain
 from shaping.values.opening import open_value
 
 
@@ -221,7 +221,7 @@ def test_functions_and_modules_never_leak_an_address() -> None:
     ],
 )
 def test_what_json_cannot_hold_is_written_another_way_with_a_warning(value: Any, written: str, code: str) -> None:
-    assert plain_json({"deep": [value]}) is None
+    assert json_if_plain({"deep": [value]}) is None
     taken = open_carefully({"deep": [value]})
     assert taken.value == {"deep": [written]}
     assert [(w.code, w.path) for w in taken.warnings] == [(code, "deep[0]")]
