@@ -119,7 +119,9 @@ class Cutter:
         found = self._by_lines(room)
         if found.shown:
             return found
-        return next((one for one in map(self._choice.one, _LENGTHS) if one.tokens <= room), found)
+        ways = ((length, marked) for marked in (True, False) for length in _LENGTHS)
+        tried = (self._choice.one(length, marked=marked) for length, marked in ways)
+        return next((one for one in tried if one.tokens <= room), found)
 
     def _by_lines(self, room: int) -> CutText:
         target = room
@@ -186,11 +188,15 @@ class LineChoice:
         """Whether only the first lines fit: then the last line alone says more."""
         return len(chosen) < FEW and len(self._lines) - 1 not in chosen and not chosen & set(self._matter)
 
-    def one(self, length: int) -> CutText:
+    def one(self, length: int, *, marked: bool = True) -> CutText:
         """Show one line, no more than so many characters of it: the first that tells of an error, or the last."""
         written = (at for at in range(len(self._lines) - 1, -1, -1) if self._lines[at].strip())
         at = next(iter(self._matter), next(written, 0))
-        return self._told({at}, length)
+        cut = self._told({at}, length)
+        if marked:
+            return cut
+        text = _begun(self._lines[at], length)
+        return replace(cut, text=text, tokens=self._price(text))
 
     def _worth_most(self) -> Iterator[int]:
         """Yield the lines that are shown before the others, the most telling first; of a long text there is no end."""
