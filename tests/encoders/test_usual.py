@@ -63,3 +63,13 @@ def test_exceptions_of_any_kind_read_back(columns: list[Any], odd: list[int], ot
 
 def _exact(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def test_a_nested_record_that_has_only_what_is_usual_is_there() -> None:
+    usual = {"date": "a date of thirty days ago", "insight": "TRENDS OF EVERYTHING"}
+    rows: Any = [{"id": n, "filters": usual | {f"d{at}": f"x{n}{at}" for at in range(6)}} for n in range(30)]
+    rows[3]["filters"] = rows[7]["filters"] = usual
+    rows[4]["filters"]["date"] = "another one"
+    text = encode(rows)
+    assert "each row, unless (but" in text
+    assert decode(text) == rows

@@ -120,9 +120,14 @@ def _narrowed(nodes: list[Node]) -> list[Node]:
 
 
 def _present(group: Group) -> list[bool]:
-    """Return for each row whether it has anything in a group."""
+    """Return for each row whether it has anything in a group; what is usual is in every row."""
     rows = zip(*columns_of(group.nodes), *_also(group), strict=True)
-    return list(map(any, rows))
+    usual = _has_usual(group)
+    return [usual or any(row) for row in rows]
+
+
+def _has_usual(group: Group) -> bool:
+    return any(type(node) is Usual or (type(node) is Group and _has_usual(node)) for node in group.nodes)
 
 
 def _also(group: Group) -> list[list[str]]:
