@@ -203,7 +203,8 @@ class DecoratedCall(CallNotes):
             content, artifact = result
             shaped = self.shape(content)
             return self._failed(shaped, None) if shaped.failed else (shaped.text, artifact)
-        if not self.nested and (content := framework_content(result, self)) is not None:
+        by_framework = self.framework is not None and not self.nested
+        if by_framework and (content := framework_content(result, self)) is not None:
             return content
         if tool.form == "envelope" and _is_unknown(result, self) and self.framework not in {"fastmcp", "sdk"}:
             return _passed(result, type(result))
@@ -241,7 +242,7 @@ class DecoratedCall(CallNotes):
 
     @cached_property
     def framework(self) -> Framework | None:
-        """What kind of framework is making the call."""
+        """What kind of framework is making the call; None for code of the user's own."""
         return calling_framework(self.tool, self.args)
 
     @cached_property

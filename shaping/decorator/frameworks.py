@@ -33,6 +33,8 @@ _TOOL_RUNS = {
     "llama_index_instrumentation.span": "active_span_id",
     "agno.run.authorization": "_AUTHORITY",
 }
+# All modules by which a request of any framework is known.
+_REQUESTS = frozenset({"fastmcp.server.dependencies", "opentelemetry.context", *_TOOL_RUNS, *_MCP_1})
 _MCP = frozenset({"mcp", "mcp_types", "fastmcp"})
 _BLOCKS = frozenset({"TextContent", "ImageContent", "AudioContent", "EmbeddedResource", "ResourceLink"})
 _KINDS = _BLOCKS | {"Image", "Audio", "File", "ToolResult", "CallToolResult"}
@@ -41,6 +43,8 @@ MOST_BLOCKS = 100  # elements of a list that is looked through: nobody returns m
 
 def calling_framework(tool: DecoratedTool, args: tuple[Any, ...]) -> Framework | None:
     """Return what kind of framework is making the call, by the context variables in which it keeps its request."""
+    if sys.modules.keys().isdisjoint(_REQUESTS):
+        return None
     if _inside_fastmcp():
         return "fastmcp"
     span = _current_span()
@@ -150,7 +154,7 @@ def mentions_content(annotation: Any) -> bool:
 
 def framework_content(value: Any, decorated_call: DecoratedCall) -> Any:
     """Return content as a result of the framework's own kind, shaped; None where it is data."""
-    if "claude_agent_sdk" in sys.modules and decorated_call.framework == "claude":
+    if decorated_call.framework == "claude":
         return _for_claude(value, decorated_call)
     if "mcp_types" not in sys.modules or not _is_content(value) or decorated_call.tool.shaper.mode != "on":
         return None
