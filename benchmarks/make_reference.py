@@ -19,7 +19,7 @@ from shaping.clients.files import CLIENTS
 from shaping.errors.codes import COMMANDS as COMMAND_SPELLINGS, LEAN, OPERATIONS, registry
 from shaping.redaction.credentials import CREDENTIALS
 from shaping.response import Reason
-from shaping.settings.plan import NoiseGroup
+from shaping.settings.choices import NoiseGroup
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

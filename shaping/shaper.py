@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
     from shaping.parsers import Parsed
     from shaping.present.expansion import Databases
-    from shaping.settings.plan import Channels, Overrides, Plan, Surface
+    from shaping.settings.choices import Channels, Surface
+    from shaping.settings.plan import Overrides, Plan
 
 
 _NO_CONTEXT = CallContext()

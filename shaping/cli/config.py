@@ -16,11 +16,13 @@ from shaping.page.data import own_choices, plain, readable
 from shaping.paths.spelling import did_you_mean, nearest
 from shaping.response import counted
 from shaping.settings.check import contract_problems
+from shaping.settings.choices import Surface  # noqa: TC001 (Typer reads the annotations)
 from shaping.settings.chooser import checked_environment, environment_profile
 from shaping.settings.files import bundled, config_places, find, is_in_tree, ledger_path, refuse_links
 from shaping.settings.jsonc import ConfigError, report, short_name
-from shaping.settings.loading import PROTECTIVE_CHOICES, LoadedConfig, ResolvedChoice, is_for, load
-from shaping.settings.plan import Surface, full_name
+from shaping.settings.loading import LoadedConfig, load
+from shaping.settings.patterns import is_for
+from shaping.settings.plan import PROTECTIVE_CHOICES, ResolvedChoice, full_name
 from shaping.settings.sources import Origin, server_presets
 from shaping.settings.trust import allow as record, forget
 

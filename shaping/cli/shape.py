@@ -18,7 +18,8 @@ from shaping.parsers import parse
 from shaping.present import Presented
 from shaping.present.notices import missing, noise_notice
 from shaping.response import Warned, counted
-from shaping.settings.plan import Overrides, Surface
+from shaping.settings.choices import Surface  # noqa: TC001 (Typer reads the annotations)
+from shaping.settings.plan import Overrides
 from shaping.tokens import Tokens
 
 # Problems of the config or the call were logged when it was read.

@@ -24,7 +24,7 @@ from shaping.commands.output import (
 from shaping.commands.process import CommandOptions, run_process
 from shaping.parsers import Parsed, parse
 from shaping.settings.chooser import PlanChooser
-from shaping.settings.loading import ranked
+from shaping.settings.patterns import ranked
 from shaping.settings.plan import Overrides, Plan, as_paths
 from shaping.settings.sources import presets_for
 from shaping.tokens import counter

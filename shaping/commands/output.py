@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from shaping.commands.storage import PartWriter
     from shaping.envelope import Envelope
     from shaping.response import Shaped
-    from shaping.settings.plan import Plan, Redact
+    from shaping.settings.choices import Redact
+    from shaping.settings.plan import Plan
 
 
 WHOLE: Final = 8 * 1024 * 1024  # bytes of one output that are held in memory

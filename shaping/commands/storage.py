@@ -19,7 +19,7 @@ from shaping.store.pages import Position
 
 if TYPE_CHECKING:
     from shaping.envelope import Envelope
-    from shaping.settings.plan import Redact
+    from shaping.settings.choices import Redact
     from shaping.shaper import Shaper
 
 

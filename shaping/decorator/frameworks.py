@@ -20,7 +20,7 @@ from shaping.response import TOOL_WARNING, CallContext, Shaped, note, required
 
 if TYPE_CHECKING:
     from shaping.decorator import DecoratedCall, DecoratedTool
-    from shaping.settings.plan import Channels
+    from shaping.settings.choices import Channels
 
 Framework: TypeAlias = Literal["fastmcp", "sdk", "claude", "agents"]
 _RAISING: Final = frozenset({"claude", "agents"})

@@ -21,7 +21,7 @@ from shaping.learning.traffic import SURFACES, ToolCall, Usage, traffic_files
 from shaping.paths import parse
 from shaping.paths.selection import matches
 from shaping.response import Omission, Shaped, cut_end
-from shaping.settings.loading import is_for
+from shaping.settings.patterns import is_for
 from shaping.settings.sources import GIVEN_NAME
 from shaping.shaper import Shaper
 

@@ -18,7 +18,7 @@ from shaping.learning.statistics import ToolStatistics, TrafficStatistics
 from shaping.learning.traffic import ToolCall, Usage
 from shaping.paths import deep_path
 from shaping.settings.files import ledger_path, replace_file
-from shaping.settings.loading import is_for
+from shaping.settings.patterns import is_for
 from shaping.settings.plan import full_name
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from shaping.learning.statistics import FieldStatistics, ToolStatistics, is_keye
 from shaping.noise.vocabulary import meaning
 from shaping.paths import PathError, parse
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice, Step
-from shaping.settings.loading import is_for
+from shaping.settings.patterns import is_for
 from shaping.tokens import count
 
 _FEW_CALLS: Final = 3  # fewer do not tell what a tool always answers

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from shaping.settings.plan import Surface
+    from shaping.settings.choices import Surface
     from shaping.shaper import Shaper
 
 Form: TypeAlias = Literal["mcp", "value", "text"]

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from shaping.mcp.result import ShapedResult
     from shaping.mcp.shaper import MCPShaper
     from shaping.response import Warned
+    from shaping.settings.choices import Channels
     from shaping.settings.loading import LoadedConfig
-    from shaping.settings.plan import Channels, Overrides, Plan
+    from shaping.settings.plan import Overrides, Plan
     from shaping.shaper import Shaper
 
 

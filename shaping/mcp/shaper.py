@@ -31,7 +31,7 @@ from shaping.mcp.sessions import (
 )
 from shaping.mcp.tools import CONTROL, EXPAND_TOOL, expand_entry, is_dropped, log_idle_rules, tool_entry
 from shaping.response import EXPAND, CallContext, Warned
-from shaping.settings.loading import is_for
+from shaping.settings.patterns import is_for
 from shaping.settings.plan import Overrides, Plan, full_name
 from shaping.shaper import Shaper
 from shaping.store.expand import recall

@@ -13,7 +13,7 @@ from shaping.mcp.schema import advertised_schema, inside_wrapper, warn_unmatched
 from shaping.mcp.sessions import BOTH, ToolEntry, choose_channels
 from shaping.paths.spelling import did_you_mean, nearest
 from shaping.response import EXPAND
-from shaping.settings.loading import is_for, is_pattern, ranked
+from shaping.settings.patterns import is_for, is_pattern, ranked
 from shaping.settings.plan import full_name
 
 if TYPE_CHECKING:

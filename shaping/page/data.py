@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from shaping.ledger import LedgerDatabase, LedgerEntry
-    from shaping.settings.loading import ResolvedChoice
-    from shaping.settings.plan import Surface
+    from shaping.settings.choices import Surface
+    from shaping.settings.plan import ResolvedChoice
     from shaping.store.backends import Store
 
 FINDINGS: Final = "drift.json"  # beside the ledger: what `shaping check --traffic` found last

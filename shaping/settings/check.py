@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from shaping.settings import model
+from shaping.settings.choices import LIMITS
 from shaping.settings.jsonc import ConfigDocument, ConfigProblem, Keys, one_of, suggestion_for
-from shaping.settings.loading import is_pattern, may_overlap
-from shaping.settings.plan import LIMITS, Overrides
+from shaping.settings.patterns import is_pattern, may_overlap
 from shaping.settings.sources import THE_CALL, Profiles, Sources
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
+
+    from shaping.settings.plan import Overrides
 
 # What is expected where pydantic finds an error of its own; our validators say it themselves.
 _EXPECTED = {

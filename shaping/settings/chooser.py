@@ -15,11 +15,12 @@ from shaping.response import Warned
 from shaping.settings.files import FALSE, TRUE
 from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, short_name, suggestion_for
 from shaping.settings.live import LiveConfig, shared_live_config
-from shaping.settings.plan import Overrides, Plan, PlanRequest, Surface
+from shaping.settings.plan import Overrides, Plan, PlanRequest
 
 if TYPE_CHECKING:
     from os import PathLike
 
+    from shaping.settings.choices import Surface
     from shaping.settings.loading import LoadedConfig
 
 logger = logging.getLogger("shaping")
@@ -192,8 +193,7 @@ class PlanChooser:
     ) -> tuple[Plan, tuple[Warned, ...]]:
         """Return the compiled choices for a call made now, and a warning for each that is wrong and so ignored.
 
-        `settings/loading.py` resolves each choice from the config, the profile and the defaults of the surface, and
-        `settings/plan.py` compiles them; the plan is kept for the next call.
+        `settings/plan.py` decides each choice, compiles them, and keeps the plan for the next call.
         `strict` raises ConfigError for what the call asks for wrongly.
         """
         config = loaded_config or self._live.current
@@ -203,12 +203,12 @@ class PlanChooser:
             profile, warnings = profile_by_environment(config, self._environ)
         plan_request = PlanRequest(tool, profile, self._tier, surface, overrides, default_profile, self._names_itself)
         try:
-            plan = config.plan_of(plan_request)
+            plan = config.plans.of(plan_request)
         except ConfigError as problem:
             if strict:
                 raise
             warnings = (*warnings, Warned("BAD_REQUEST", str(problem)))
-            plan = config.plan_of(config.valid_part(plan_request))
+            plan = config.plans.of(config.plans.valid_part(plan_request))
         for warned in warnings:
             self._tell(warned.message)
         return plan, (*self.warnings, *warnings)

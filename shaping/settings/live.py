@@ -99,7 +99,7 @@ class LiveConfig:
                     _log.warning("the last good config stays in use, because %s", error)
                 self.problem = error
                 fresh = self._with_own_edits()
-            fresh.warm(self._current)
+            fresh.plans.warm(self._current.plans)
             changed = fresh.hash != self._current.hash or fresh.files != self._current.files
             if changed:
                 self._current = fresh

@@ -29,8 +29,7 @@ from shaping.errors.codes import ExitTable
 from shaping.parsers import Format
 from shaping.paths import PathError, compile_fields, parse
 from shaping.response import Dialect
-from shaping.settings.jsonc import one_of, suggestion_for
-from shaping.settings.plan import (
+from shaping.settings.choices import (
     Channels,
     Encoding,
     EnvelopeMember,
@@ -41,6 +40,7 @@ from shaping.settings.plan import (
     StoreKind,
     ToolsChanged,
 )
+from shaping.settings.jsonc import one_of, suggestion_for
 from shaping.tokens.counters import is_known, tokenizers
 
 T = TypeVar("T")

@@ -1,57 +1,68 @@
 """A plan: everything that one tool's responses are shaped by, decided and compiled before the first of them.
 
-What a choice takes, and the sentence about it, is in `model.py`; what is decided for a call, in `loading.py`.
+Every choice for a call is decided with where it was made. Strongest first:
+
+1. the request;
+2. a profile that was chosen for the call itself, in every choice that it (or a profile it extends) makes;
+3. the tool's override;
+4. `global`;
+5. the profile that the tool's override names, else the code that calls, else `global`.
+
+3 and 4 are so within one config. Where several apply, all that one says outranks all that the next says: the user's
+own, then one of the working tree that is not allowed, then the presets; so the `global` of the user's config outranks a
+preset's override.
+
+Profiles say nothing about fields, so a tool's field filters stay, except under debug, which ignores them. Private paths
+add up and redaction is no profile's to say, so neither yields to a chosen profile. For a tool that is not `enabled`
+these two are all that applies.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shaping.parsers import FORMATS
-from shaping.paths import FieldPlan, compile_error_fields, compile_fields
+from shaping.paths import FieldPlan, PathError, compile_error_fields, compile_fields
 from shaping.paths.rules import renamed_path
+from shaping.paths.spelling import plain_letters, visible_text
 from shaping.response import Dialect, Json, Lengths, MemberChoice
+from shaping.settings.choices import (
+    CHOICES,
+    LIMITS,
+    Channels,
+    Encoding,
+    OmissionsMode,
+    Overflow,
+    Redact,
+    Surface,
+    masking,
+)
+from shaping.settings.jsonc import ConfigDocument, ConfigError, ConfigProblem, one_of, suggestion_for
+from shaping.settings.patterns import is_for, ranked
+from shaping.settings.sources import (
+    THE_CALL,
+    ConfigSection,
+    Origin,
+    Profiles,
+    Sources,
+    presets_for,
+    presets_for_server,
+)
 from shaping.values.opening import open_closed, open_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Mapping
+    from types import ModuleType
 
-    from shaping.settings.loading import ResolvedChoice
+logger = logging.getLogger("shaping")
 
-
-def field_plans(choices: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
-    """Compile the field rules that were decided, each None where there is nothing to do."""
-    include, exclude, back = choices["include_only"], choices["exclude_fields"], choices["include_on_error"]
-    rename, held = choices["rename"], (*choices["exclude_when_tier"].get(tier, ()), *choices["private"])
-    opener = open_closed if held else open_value
-    fields = failing = private = None
-    if include is not None or exclude or held or rename:
-        fields = failing = compile_fields(include, (*exclude, *held), rename or None, opener=opener)
-    if back and fields is not None:
-        # What comes back on error outranks exclude_fields, never a tier or a private path.
-        failing = compile_error_fields(include, exclude, back, held, rename=rename, opener=opener)
-    if held:
-        withhold = choices["on_unreadable"] == "withhold"
-        private = compile_fields(None, held, opener=opener, private=True, withhold=withhold)
-    return {"fields": fields, "error_fields": failing, "private": private}
-
-
-Surface: TypeAlias = Literal["python", "mcp", "command"]
-NoiseGroup: TypeAlias = Literal["links", "opaque", "bulk", "boilerplate", "repeats", "constants"]
-Encoding: TypeAlias = Literal["auto", "json", "table", "markdown", "csv", "toon"]
-Channels: TypeAlias = Literal["auto", "both", "text", "structured"]
-OmissionsMode: TypeAlias = Literal["none", "line", "list", "full"]
-ToolsChanged: TypeAlias = Literal["keep", "announce"]
-Overflow: TypeAlias = Literal["ref", "file", "auto"]
-OnUnreadable: TypeAlias = Literal["withhold", "pass"]
-StoreKind: TypeAlias = Literal["memory", "sqlite", "redis"]
-EnvelopeMember: TypeAlias = Literal[
-    "error", "warnings", "upgrade_hints", "request_id", "session_id", "duration_ms", "tier", "tool_id", "tool_version",
-    "capabilities", "schema_version", "estimated_tokens", "etag", "not_modified", "truncated", "cursor", "ref",
-    "config_hash", "timings", "plan",
-]  # fmt: skip
-LIMITS = frozenset({"max_tokens", "max_items", "max_string"})
+# A server has hundreds of tools at most; what requests ask for themselves must not grow the cache without end.
+_MOST_PLANS = 2048
 _MOST_VARIANTS = 64  # of one plan: a budget may be any number
 
 
@@ -78,17 +89,6 @@ def as_paths(fields: str | Iterable[str]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class StoreConfig:
-    """The store's settings with all layers merged."""
-
-    max_bytes: int
-    ttl_seconds: float
-    kind: StoreKind | None = None
-    path: str | None = None
-    url: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Empties:
     """Which empty or default values are dropped."""
 
@@ -101,106 +101,6 @@ class Empties:
 
 
 KEEP_EMPTIES = Empties(nulls=False, empty_arrays=False, empty_objects=False, defaults=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Redact:
-    """Which redaction rules apply, with their defaults."""
-
-    values: bool = True
-    names: bool = False
-    paths: tuple[str, ...] = ()
-    off: bool = False
-
-    @property
-    def by_place(self) -> bool:
-        """Whether fields are masked by their name or path."""
-        return not self.off and (self.names or bool(self.paths))
-
-
-def _union(paths: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*paths, *more)))
-
-
-def _merged(mapping: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    return {**mapping, **more}
-
-
-def _switch_rules(rules: tuple[str, ...], value: list[str] | dict[str, bool]) -> tuple[str, ...]:
-    """Switch noise rules: a list names all that are on, a map changes some."""
-    on = dict.fromkeys(value, True) if isinstance(value, list) else {**dict.fromkeys(rules, True), **value}
-    return tuple(rule for rule in get_args(NoiseGroup) if on.get(rule))
-
-
-def _change_members(members: tuple[str, ...], value: Mapping[str, list[str]]) -> tuple[str, ...]:
-    """Add and take away members; one that was taken away is marked by `!`, because some are sent unless they are."""
-    include, exclude = value.get("include", ()), value.get("exclude", ())
-    kept = {*members, *include, *(f"!{member}" for member in exclude)}
-    kept -= {*exclude, *(f"!{member}" for member in include if member not in exclude)}
-    known = get_args(EnvelopeMember)
-    return tuple(member for member in (*known, *(f"!{member}" for member in known)) if member in kept)
-
-
-def _change_redaction(redact: Redact, value: Any) -> Redact:
-    if value in ("off", False):
-        return replace(redact, off=True)
-    if value is True:
-        return replace(redact, off=False, values=True, names=True)
-    return replace(redact, **{**value, "off": False, "paths": _union(redact.paths, value.get("paths", ()))})
-
-
-def masking(redact: Any) -> Any:
-    """Return the half of a `redact` that masks more than the default does; None where there is nothing."""
-    if isinstance(redact, dict):
-        return {name: rule for name, rule in redact.items() if rule} or None
-    return True if redact is True else None
-
-
-class Choice(NamedTuple):
-    """One choice: its value where nobody makes it, how a stronger one adds to it, and whether it can only narrow."""
-
-    built_in: Any
-    narrows: bool = False  # whether a config of the working tree may make it before it is allowed
-    combine: Callable[[Any, Any], Any] | None = None  # None where the stronger one takes the place of the weaker
-
-
-# What cannot narrow: a new name takes a field out of reach of the user's own rules by name, a pattern for lines can
-# take for ever, and an overflow file is written where others may look.
-CHOICES: Mapping[str, Choice] = {
-    "enabled": Choice(built_in=True),
-    "include_only": Choice(None, narrows=True),
-    "exclude_fields": Choice((), narrows=True),
-    "include_on_error": Choice(()),
-    "exclude_when_tier": Choice({}, narrows=True, combine=_merged),
-    "rename": Choice({}, combine=_merged),
-    "private": Choice((), narrows=True, combine=_union),
-    "on_unreadable": Choice("withhold"),
-    "overflow": Choice("ref"),
-    "redact": Choice(Redact(), combine=_change_redaction),  # `masking` is what narrows of it
-    "defaults": Choice({}, narrows=True, combine=_merged),
-    "keep_lines": Choice(()),
-    "drop_lines": Choice(()),
-    "parse": Choice(FORMATS),
-    "exit_codes": Choice({}, combine=_merged),
-    "channels": Choice("auto", narrows=True),
-    "typed": Choice(built_in=False, narrows=True),
-    "max_items": Choice(None, narrows=True),
-    "max_string": Choice(None, narrows=True),
-    "envelope": Choice((), narrows=True, combine=_change_members),
-    "dialect": Choice(None, narrows=True),  # each surface has its own default, in settings/loading.py
-    # From here on every profile in `profiles/` makes the choice; the values are those of a tool that is not enabled.
-    "exclude_null_values": Choice(built_in=False, narrows=True),
-    "exclude_empty_arrays": Choice(built_in=False, narrows=True),
-    "exclude_empty_objects": Choice(built_in=False, narrows=True),
-    "exclude_default_values": Choice(built_in=False, narrows=True),
-    "prune": Choice((), narrows=True, combine=_switch_rules),
-    "encoding": Choice("json", narrows=True),
-    "lossless": Choice(built_in=True, narrows=True),
-    "max_tokens": Choice(None, narrows=True),
-    "omissions": Choice("none", narrows=True),
-    "debug": Choice(built_in=False),
-    "profile": Choice(None, narrows=True),
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -285,6 +185,272 @@ class PlanRequest(NamedTuple):
     overrides: Overrides | None = None
     default_profile: str | None = None  # what the program's own code names: weaker than a tool's override
     names_itself: bool = False  # whether the name before the tool's is one that its server chose
+
+
+def checks() -> ModuleType:
+    """Return the module that checks configs and requests."""
+    from shaping.settings import check  # noqa: PLC0415 (the bundled config alone needs no check: costs 60 ms)
+
+    return check
+
+
+class Plans:
+    """The plans by one config, each compiled when it is first asked for."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._known: dict[PlanRequest, Plan] = {}
+        self._lock = Lock()
+
+    def of(self, plan_request: PlanRequest) -> Plan:
+        """Return the plan for such calls, compiled at the first asking; raise ConfigError for one that cannot be."""
+        if (known := self._known.get(plan_request)) is not None:
+            return known
+        try:
+            plan = self.compile(plan_request)
+        except PathError as error:
+            # Patterns that meet only in this tool's name rename two fields alike: the answer matters more than names.
+            logger.warning("the fields of %r are not renamed, because %s", plan_request.tool, error.reason)
+            plan = self.compile(plan_request, renames=False)
+        with self._lock:
+            while len(self._known) >= _MOST_PLANS:
+                del self._known[next(iter(self._known))]
+            return self._known.setdefault(plan_request, plan)
+
+    def valid_part(self, plan_request: PlanRequest) -> PlanRequest:
+        """Return what a call asks for without the profiles and choices that there are not."""
+        overrides, nobody = plan_request.overrides, dict.fromkeys(self._unknown_profiles(plan_request))
+        if overrides is not None:
+            problems = checks().overrides_problems(overrides)
+            wrong = {problem.path.removeprefix("$.").split("[")[0] for problem in problems}
+            overrides = replace(overrides, **dict.fromkeys(wrong))
+        return plan_request._replace(overrides=overrides, **nobody)
+
+    def warm(self, other: Plans) -> None:
+        """Compile the plans that another config has in use, so that a swap costs the next call nothing."""
+        with other._lock:
+            plan_requests = list(other._known)
+        for plan_request in plan_requests:
+            if plan_request.overrides is None and not self._unknown_profiles(plan_request):
+                self.of(plan_request)
+
+    def compile(self, plan_request: PlanRequest, *, renames: bool = True) -> Plan:
+        """Compile a plan afresh; raise PathError where rules that are good one by one do not go together."""
+        choices = self.choices(plan_request)
+        if not renames:
+            choices["rename"] = ResolvedChoice("rename", {}, ())
+        return compile_plan(
+            plan_request, choices, config_hash=self._sources.hash, tokenizer=self._sources.merged["tokenizer"]
+        )
+
+    def choices(self, plan_request: PlanRequest) -> dict[str, ResolvedChoice]:
+        """Decide every choice for such calls, each with where it was made."""
+        self._check_request(plan_request)
+        presets = presets_for(plan_request.tool, plan_request.surface)
+        if self._sources.merged["presets"] and plan_request.surface == "mcp":
+            presets = (*presets, *presets_for_server(plan_request.tool))
+        return resolve(plan_request, self._sources.configs, self._sources.profiles, presets)
+
+    def _check_request(self, plan_request: PlanRequest) -> None:
+        """Raise ConfigError where a call asks for a profile, a path or a choice that there is not."""
+        problems = []
+        for name in {*self._unknown_profiles(plan_request).values()}:
+            known = self._sources.profiles.names()
+            problems.append(
+                ConfigProblem(THE_CALL, "$.profile", None, name, one_of(known), suggestion_for(name, known))
+            )
+        if plan_request.overrides is not None:
+            problems += checks().overrides_problems(plan_request.overrides)
+        if problems:
+            raise ConfigError(problems)
+
+    def _unknown_profiles(self, plan_request: PlanRequest) -> dict[str, str]:
+        """Return what a call names as its profiles and there is not, by the member of the request."""
+        named = {"profile": plan_request.profile, "default_profile": plan_request.default_profile}
+        known = self._sources.profiles.sections
+        return {member: name for member, name in named.items() if name is not None and name not in known}
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedChoice:
+    """One choice as it was decided: its name, its value, and where it was made."""
+
+    name: str
+    value: Any
+    origins: tuple[Origin, ...]
+
+    @property
+    def source(self) -> str:
+        """Who decided, and on which line of which file."""
+        return ", ".join(str(origin) for origin in self.origins)
+
+
+class _Statement(NamedTuple):
+    """What one place says of one choice."""
+
+    name: str
+    value: Any
+    origin: Origin
+    lowers: bool = False  # whether it is a limit that cannot raise what others say
+
+
+_BUILT_IN = Origin("built in")
+_IGNORED = Origin("nobody: debug ignores field filters")
+_DIALECTS = {"python": "lean", "mcp": "none", "command": "none"}
+_FILTERS = frozenset({"include_only", "exclude_fields", "include_on_error", "exclude_when_tier"})
+# What applies to the answers of a tool that is not enabled: nothing that changes them but what must not leave.
+PROTECTIVE_CHOICES = frozenset({"enabled", "profile", "private", "on_unreadable", "redact", "exclude_when_tier"})
+
+
+def resolve(
+    plan_request: PlanRequest,
+    configs: Sequence[ConfigDocument],
+    profiles: Profiles,
+    presets: Iterable[ConfigDocument] = (),
+) -> dict[str, ResolvedChoice]:
+    """Decide every choice for a call; the presets of a command or a tool are weaker than any config."""
+    # A config of the working tree is weaker than the user's own, however exactly it names a tool.
+    layers = (presets, *((document,) for document in configs))
+    configured = [each for layer in layers for each in _config_statements(plan_request, tuple(layer))]
+    profile = _which_profile(plan_request, configured)
+    of_profile = [*_statements(profiles.layers(profile.value)), profile]
+    if plan_request.profile is None:
+        statements = [*of_profile, *(each for each in configured if each.name != "profile")]
+    else:
+        stated = {each.name for each in of_profile}
+        statements = [*(each for each in configured if each.name not in stated), *of_profile]
+    if next(each.value for each in reversed(of_profile) if each.name == "debug"):
+        statements = [
+            each._replace(value=CHOICES[each.name].built_in, origin=_IGNORED) if each.name in _FILTERS else each
+            for each in statements
+        ]
+    enabled = next((each for each in reversed(statements) if each.name == "enabled"), None)
+    defaults = [*_defaults(plan_request.surface)]
+    if enabled is not None and not enabled.value:
+        statements = [each for each in statements if each.name in PROTECTIVE_CHOICES]
+        defaults = [*_when_disabled(replace(enabled.origin, by=f"not enabled by {enabled.origin.by}"))]
+    return _decide([*defaults, *statements, *_overrides_statements(plan_request.overrides)])
+
+
+def _defaults(surface: Surface) -> Iterator[_Statement]:
+    yield from (_Statement(name, choice.built_in, _BUILT_IN) for name, choice in CHOICES.items())
+    yield _Statement("dialect", _DIALECTS[surface], Origin(f"default of the {surface} surface"))
+
+
+def _when_disabled(disabled: Origin) -> Iterator[_Statement]:
+    for name, choice in CHOICES.items():
+        yield _Statement(name, choice.built_in, _BUILT_IN if name in PROTECTIVE_CHOICES else disabled)
+    yield from (_Statement("parse", (), disabled), _Statement("dialect", "none", disabled))
+
+
+def _config_statements(plan_request: PlanRequest, configs: tuple[ConfigDocument, ...]) -> list[_Statement]:
+    """Collect the choices of `global` and of the tool's overrides, the weakest first."""
+    by_name = {
+        name: ConfigSection(f"tool override {name}", document, ("tool_overrides", name))
+        for document in configs
+        for name in document.choices("tool_overrides")
+    }
+    named = ranked(plan_request.tool, by_name)
+    guards = (name for name in by_name if name not in named and _guards(plan_request, name))
+    statements = _statements(ConfigSection("global", document, ("global",)) for document in configs)
+    for name in guards:
+        statements += _without_weakening(_statements([by_name[name]]), only_protections=True)
+    for name in named:
+        own = _statements([by_name[name]])
+        statements += _without_weakening(own) if plan_request.names_itself and "/" in name else own
+    return statements
+
+
+def _guards(plan_request: PlanRequest, pattern: str) -> bool:
+    """Return whether the protections of a rule for another name apply: for one that only looks alike, or was made up.
+
+    A server could else evade a rule by `Get` for `get`, or by the name that it gives itself.
+    """
+    tool, pattern = _seen(plan_request.tool), _seen(pattern)
+    if is_for(tool, pattern):
+        return True
+    return plan_request.names_itself and "/" in tool and is_for(tool.partition("/")[2], pattern.partition("/")[2])
+
+
+@lru_cache(maxsize=8192)
+def _seen(name: str) -> str:
+    """Return a name as a reader tells it from another: without case, outer blanks and what shows nothing."""
+    return "/".join(part.strip() for part in plain_letters(visible_text(name)).casefold().split("/"))
+
+
+def _without_weakening(statements: Iterable[_Statement], *, only_protections: bool = False) -> Iterator[_Statement]:
+    for each in statements:
+        if each.name == "redact":
+            masked = masking(each.value)
+            yield from [each._replace(value=masked)] if masked else []
+        elif each.name == "private" or not (only_protections or each.name == "on_unreadable"):
+            yield each
+
+
+def _which_profile(plan_request: PlanRequest, configured: list[_Statement]) -> _Statement:
+    if plan_request.profile is not None:
+        return _Statement("profile", plan_request.profile, Origin("chosen for the call"))
+    named = [each for each in configured if each.name == "profile"]
+    if plan_request.default_profile is not None:
+        coded = _Statement("profile", plan_request.default_profile, Origin("the code that calls"))
+        named = [coded, *(each for each in named if each.origin.section != "global")]
+    return named[-1]
+
+
+def _statements(sections: Iterable[ConfigSection]) -> list[_Statement]:
+    return [
+        _Statement(name, value, section.origin(name), section.document.narrows and name in LIMITS)
+        for section in sections
+        for name, value in section.choices.items()
+        if name in CHOICES
+    ]
+
+
+def _overrides_statements(overrides: Overrides | None) -> Iterator[_Statement]:
+    for name, value in asdict(overrides or Overrides()).items():
+        if value is not None:
+            yield _Statement("include_only" if name == "fields" else name, value, Origin("the request"))
+
+
+def _decide(statements: Iterable[_Statement]) -> dict[str, ResolvedChoice]:
+    """Go from the weakest statement to the strongest; each adds to what was decided before, or takes its place."""
+    decided: dict[str, ResolvedChoice] = {}
+    firm: dict[str, ResolvedChoice] = {}  # without limits that only lower: a tool's may exceed its own file's `global`
+    for name, value, origin, lowers in statements:
+        before, combine = decided.get(name), CHOICES[name].combine
+        if before is not None and combine is not None:
+            choice = ResolvedChoice(name, combine(before.value, value), _origins(before, origin, value))
+        else:
+            choice = ResolvedChoice(name, tuple(value) if isinstance(value, list) else value, (origin,))
+        if not lowers:
+            firm[name] = choice
+        elif (limit := firm[name].value) is not None and limit <= value:
+            choice = firm[name]
+        decided[name] = choice
+    return decided
+
+
+def _origins(before: ResolvedChoice, origin: Origin, value: Any) -> tuple[Origin, ...]:
+    if before.origins == (_BUILT_IN,) or (before.name == "prune" and isinstance(value, list)):
+        return (origin,)
+    return (*before.origins, origin)
+
+
+def field_plans(choices: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
+    """Compile the field rules that were decided, each None where there is nothing to do."""
+    include, exclude, back = choices["include_only"], choices["exclude_fields"], choices["include_on_error"]
+    rename, held = choices["rename"], (*choices["exclude_when_tier"].get(tier, ()), *choices["private"])
+    opener = open_closed if held else open_value
+    fields = failing = private = None
+    if include is not None or exclude or held or rename:
+        fields = failing = compile_fields(include, (*exclude, *held), rename or None, opener=opener)
+    if back and fields is not None:
+        # What comes back on error outranks exclude_fields, never a tier or a private path.
+        failing = compile_error_fields(include, exclude, back, held, rename=rename, opener=opener)
+    if held:
+        withhold = choices["on_unreadable"] == "withhold"
+        private = compile_fields(None, held, opener=opener, private=True, withhold=withhold)
+    return {"fields": fields, "error_fields": failing, "private": private}
 
 
 def compile_plan(

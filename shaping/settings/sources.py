@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -24,7 +26,7 @@ from shaping.settings.jsonc import (
 from shaping.settings.trust import is_allowed, refuse_large_files, refuse_many_values
 
 if TYPE_CHECKING:
-    from shaping.settings.plan import Surface
+    from shaping.settings.choices import Surface
 
 Given: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | None
 
@@ -146,6 +148,23 @@ class Sources:
             found[name] = (section,) if "extends" in section.choices else (*found.get(name, ()), section)
         return Profiles(found, str(self.configs[0].choices("global")["profile"]))
 
+    @cached_property
+    def merged(self) -> Mapping[str, Any]:
+        """All layers as one config."""
+        merged: dict[str, Any] = {}
+        for document in self.configs:
+            merged = _merge(merged, document.data)
+        profiles: dict[str, Any] = {}
+        for name in self.profiles.names():
+            for section in self.profiles.sections[name]:
+                profiles[name] = _merge(profiles.get(name, {}), section.choices)
+        return {**merged, "profiles": profiles}
+
+    @cached_property
+    def hash(self) -> str:
+        """What tells this config from another that says something else."""
+        return hashlib.sha256(json.dumps(self.merged, ensure_ascii=False).encode()).hexdigest()[:12]
+
     @property
     def files(self) -> tuple[str, ...]:
         """Name the files that were read besides the bundled ones."""
@@ -229,3 +248,13 @@ def presets_for_server(tool: str) -> tuple[ConfigDocument, ...]:
 def _read_preset(name: str) -> tuple[ConfigDocument, ...]:
     path = bundled_path("config", name)
     return (read_file(path),) if path.is_file() else ()
+
+
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Lay one layer over another: objects are merged key by key, anything else is replaced."""
+    merged = dict(below)
+    for key, value in above.items():
+        under = merged.get(key)
+        mergeable = isinstance(under, Mapping) and isinstance(value, Mapping)
+        merged[key] = _merge(merged[key], value) if mergeable else value
+    return merged

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.settings.choices import CHOICES, masking
 from shaping.settings.files import NAMES, cache_directory, data_directory, profile_files, replace_file
 from shaping.settings.jsonc import ConfigDocument, ConfigError, ConfigProblem, Keys
-from shaping.settings.plan import CHOICES, masking
 
 if TYPE_CHECKING:
     from shaping.settings.sources import Sources

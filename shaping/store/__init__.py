@@ -12,7 +12,7 @@ from shaping.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shaping.settings.plan import StoreConfig
+    from shaping.settings.loading import StoreConfig
 
 __all__ = ["Store", "open_store"]
 

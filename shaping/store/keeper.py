@@ -30,7 +30,8 @@ from shaping.store.backends import Store, Stored, StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from shaping.settings.plan import Plan, Surface
+    from shaping.settings.choices import Surface
+    from shaping.settings.plan import Plan
 
 
 logger = logging.getLogger("shaping")

@@ -384,7 +384,7 @@ def test_plans_in_use_are_compiled_before_the_swap(project: Path, environ: dict[
     live.current.plan("search")
     write(NAME, config(1))
     live.reload()
-    assert [plan.max_items for plan in live.current._plans.values()] == [1]
+    assert [plan.max_items for plan in live.current.plans._known.values()] == [1]
 
 
 def test_a_mapping_is_never_watched_and_nothing_is_started_twice(project: Path, environ: dict[str, str]) -> None:

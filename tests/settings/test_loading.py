@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping.settings.jsonc import ConfigError
-from shaping.settings.loading import load
+from shaping.settings.loading import StoreConfig, load
 from shaping.settings.model import Config
-from shaping.settings.plan import Overrides, StoreConfig
+from shaping.settings.plan import Overrides
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,11 +75,11 @@ def test_threads_that_ask_at_once_get_the_same_plan() -> None:
 
 
 def test_requests_cannot_grow_the_cache_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shaping.settings.loading._MOST_PLANS", 10)
+    monkeypatch.setattr("shaping.settings.plan._MOST_PLANS", 10)
     loaded_config = load({})
     for budget in range(1, 50):
         assert loaded_config.plan("search", overrides=Overrides(max_tokens=budget)).max_tokens == budget
-    assert len(loaded_config._plans) == 10
+    assert len(loaded_config.plans._known) == 10
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,10 @@ def test_warming_compiles_what_the_other_generation_has_in_use() -> None:
     old.plan("search", profile="gone")
     old.plan("search", overrides=Overrides(max_tokens=5))
     new = load({"global": {"max_items": 3}})
-    new.warm(old)
-    assert [(plan.tool, plan.max_items, plan.config_hash) for plan in new._plans.values()] == [("search", 3, new.hash)]
+    new.plans.warm(old.plans)
+    assert [(plan.tool, plan.max_items, plan.config_hash) for plan in new.plans._known.values()] == [
+        ("search", 3, new.hash)
+    ]
 
 
 def test_a_choice_says_file_and_line(

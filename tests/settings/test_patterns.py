@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from shaping.settings.loading import is_pattern, may_overlap, ranked
+from shaping.settings.patterns import is_pattern, may_overlap, ranked
 
 
 def test_the_strongest_pattern_comes_last() -> None:

@@ -6,10 +6,11 @@ from typing import Any, get_args
 import pytest
 
 from shaping.parsers import Format
+from shaping.settings.choices import Redact
 from shaping.settings.files import bundled_path
 from shaping.settings.jsonc import ConfigDocument
-from shaping.settings.loading import load, resolve
-from shaping.settings.plan import Empties, Overrides, Plan, PlanRequest, Redact, compile_plan
+from shaping.settings.loading import load
+from shaping.settings.plan import Empties, Overrides, Plan, PlanRequest, compile_plan, resolve
 
 DATA = {"a": 1, "b": {"c": 2, "trace": 3}, "trace": 4, "secret": 5, "paid": 6}
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from shaping.settings.choices import Redact
 from shaping.settings.loading import load
-from shaping.settings.plan import Overrides, Redact
+from shaping.settings.plan import Overrides
 from shaping.settings.sources import Origin
 
 OVERRIDES = Overrides(max_tokens=1)

@@ -16,7 +16,8 @@ from shaping import Shaper
 from shaping.settings.files import user_directory
 from shaping.settings.jsonc import ConfigError
 from shaping.settings.live import LiveConfig
-from shaping.settings.loading import load, may_overlap
+from shaping.settings.loading import load
+from shaping.settings.patterns import may_overlap
 from shaping.settings.trust import allow, forget, is_allowed
 
 NAME = "response_config.json"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shaping.settings.plan import StoreConfig
+from shaping.settings.loading import StoreConfig
 from shaping.store import open_store
 from shaping.store.backends import MemoryStore, RedisStore, Stored, StoreError, pack, unpack
 from shaping.store.sqlite import SqliteStore
@@ -13,7 +13,7 @@ from shaping.store.sqlite import SqliteStore
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shaping.settings.plan import StoreKind
+    from shaping.settings.choices import StoreKind
 
 BIG = b'{"k": "a value that repeats"}' * 1000
 
