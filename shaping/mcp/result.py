@@ -50,7 +50,7 @@ from shaping.tokens.sampling import LENGTHS, costs_at_most
 from shaping.values import with_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from shaping.clients import KnownClient
     from shaping.errors import ErrorDetail
@@ -94,8 +94,8 @@ def unlisted_context(
 def shape_in_context(result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
     """Shape the result of a call; a fault in shaping never loses it, and never lets a secret out.
 
-    What stands beside the data is protected, blocks that are no data are fitted, and then `_success` or `_error` reads
-    the parts of the data, shapes each, and writes them to the channels of this client.
+    What stands beside the data is protected, blocks that are no data are fitted, and then `_shape` reads the parts of
+    the data, shapes each, and writes them to the channels of this client.
     """
     mode, plan = context.shaper.mode, context.plan
     if mode == "off" or is_shaped(result):
@@ -108,10 +108,7 @@ def shape_in_context(result: Mapping[str, Any], context: ResultContext) -> Shape
             return ShapedResult(protect_result(read, plan), raw=read)
         clean, hits = protect_around(read, plan)
         clean, context = fit_blocks(clean, context._replace(hits=hits))
-        success = _shaped_before if _says_shaped(read, context) else _success
-        write_result = _error if read.get("isError") is True else success
-        shaped = _within_limit(clean, context, write_result)
-        return shaped._replace(raw=read)
+        return _within_limit(clean, context, by_another=_says_shaped(read, context))._replace(raw=read)
     except Exception as fault:  # noqa: BLE001 (whatever it is, the tool's answer goes out redacted)
         log_fault("shaping a result of %r failed with %s\n%s", context.request.name, fault)
         wire = dict(result) if mode == "observe" else protect_after_fault(read, plan, fault)
@@ -207,18 +204,14 @@ def _filled(members: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value not in (None, "")}
 
 
-def _within_limit(
-    result: Mapping[str, Any],
-    context: ResultContext,
-    shape: Callable[[Mapping[str, Any], ResultContext], ShapedResult],
-) -> ShapedResult:
+def _within_limit(result: Mapping[str, Any], context: ResultContext, *, by_another: bool) -> ShapedResult:
     """Shape a result within the limit of its client, with a smaller budget until it shows all of it."""
     limit = context.entry.limit
     budgets = [most for most in (context.plan.max_tokens, limit.get("tokens")) if most is not None]
     if limit and budgets:
         lengths = tuple((unit, most) for unit, most in limit.items() if unit in LENGTHS)
         context = context._replace(plan=context.plan.replace(max_tokens=min(budgets), max_lengths=lengths))
-    out = shape(result, context)
+    out = _shape(result, context, by_another=by_another)
     for _ in range(_TRIES):
         excess = context.client.excess(out.wire, limit)
         if excess <= 1:
@@ -226,8 +219,15 @@ def _within_limit(
         now = int(count(context.client.shown(out.wire)))
         budget = max(_SMALLEST, int(min(now, context.plan.max_tokens or now) / excess * 0.95))
         context = context._replace(plan=context.plan.replace(max_tokens=budget, max_lengths=()))
-        out = shape(result, context)
+        out = _shape(result, context, by_another=by_another)
     return out
+
+
+def _shape(result: Mapping[str, Any], context: ResultContext, *, by_another: bool) -> ShapedResult:
+    """Shape an answer, an error, or what another `shaping` has shaped before."""
+    if result.get("isError") is True:
+        return _error(result, context)
+    return _shaped_before(result, context) if by_another else _success(result, context)
 
 
 def _success(result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
