@@ -219,7 +219,8 @@ class Plans:
 
     def valid_part(self, plan_request: PlanRequest) -> PlanRequest:
         """Return what a call asks for without the profiles and choices that there are not."""
-        overrides, nobody = plan_request.overrides, dict.fromkeys(self._unknown_profiles(plan_request))
+        overrides = plan_request.overrides
+        nobody: dict[str, Any] = dict.fromkeys(self._unknown_profiles(plan_request))
         if overrides is not None:
             problems = checks().overrides_problems(overrides)
             wrong = {problem.path.removeprefix("$.").split("[")[0] for problem in problems}
