@@ -110,7 +110,7 @@ def _run(values: dict[str, str], command: list[str]) -> NoReturn:
         "env": dict(os.environ),
     }
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"  # to look for plugins takes 20 ms; the command does not get it
-    from shaping.commands.program import run_and_print  # noqa: PLC0415 (loaded for this command alone)
+    from shaping.commands import run_and_print  # noqa: PLC0415 (loaded for this command alone)
 
     try:
         code = run_and_print(command, values.get("--config"), options)

@@ -14,7 +14,7 @@ from types import FrameType
 import pytest
 
 from shaping import shape
-from shaping.commands.program import run_and_print
+from shaping.commands import run_and_print
 from shaping.proxy.messages import Message
 from shaping.proxy.relay import Relay
 from shaping.proxy.serving import Options, ShaperLoader

@@ -26,8 +26,8 @@ from shaping.cli.output import (
     progress,
     stopped,
 )
+from shaping.commands import run_and_print
 from shaping.commands.process import OURS
-from shaping.commands.program import run_and_print
 from shaping.commands.stream import stream_program
 from shaping.envelope import Dialect, exit_code_for
 from shaping.errors import ToolError, from_exception, make_error

@@ -1,21 +1,24 @@
-"""A command as a tool: named by its first words, run, and shaped in what it printed."""
+"""A command as a tool: run, shaped in what it printed, printed, and entered into the ledger."""
 
 from __future__ import annotations
 
+import logging
 import os
-import re
+import sys
 import threading
+import time
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Unpack
-
-import orjson
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Unpack
 
 from shaping.budget.lines import Rules
+from shaping.commands.names import tool_name
 from shaping.commands.output import (
     COMMAND_FORMATS,
     LEFT_OPEN,
+    SHELL_SHOWS,
+    ByteRedactor,
     Capture,
     CommandResponse,
     Finished,
@@ -24,49 +27,103 @@ from shaping.commands.output import (
 from shaping.commands.process import CommandOptions, run_process
 from shaping.parsers import Parsed, parse
 from shaping.settings.chooser import PlanChooser
-from shaping.settings.patterns import ranked
+from shaping.settings.files import counting_lock, ledger_path
 from shaping.settings.plan import Overrides, Plan, as_paths
 from shaping.settings.sources import presets_for
 from shaping.tokens import counter
 from shaping.tokens.sampling import is_within
 
+try:
+    import fcntl
+except ImportError:  # pragma: no cover  not on Windows, where no command runs
+    fcntl = None  # type: ignore[assignment]  # the other half of the import
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from os import PathLike
+    from pathlib import Path
 
     from shaping.commands.storage import PartWriter
     from shaping.envelope import Envelope
+    from shaping.learning.record import Recorder
+    from shaping.response import Shaped
     from shaping.settings.chooser import Mode
     from shaping.shaper import Shaper
 
 
+logger = logging.getLogger("shaping")
 _FACTS: Final = 100  # tokens of the line of facts, at most
-_WORD = re.compile(r"[a-z][a-z0-9:_-]*")
-_VERSIONED = re.compile(r"(python|pip|node|ruby|perl|php|clang|gcc|go)[\d.]+")
-_DEEPEST: Final = 4
-_NAMES = orjson.loads(Path(__file__).with_name("names.json").read_bytes())
-# How many words name what these programs do; of any other program the first word does.
-_DEPTHS: Mapping[str, int] = _NAMES["depths"]
-# Options of these programs that stand before the subcommand and take the next word.
-_TAKES_WORD: Mapping[str, Sequence[str]] = _NAMES["options_with_a_word"]
-# Programs that only start another one: what runs is what comes after these words.
-_STARTERS: Sequence[Sequence[str]] = _NAMES["starters"]
 
 
-async def command(
-    argv: Sequence[str], *, shaper: Shaper | None = None, **options: Unpack[CommandOptions]
-) -> Envelope[Any]:
-    """Run a command without a shell and return its envelope; a cancelled call ends its whole process group."""
-    import asyncio  # noqa: PLC0415 (takes 40 ms to import, and shaping run does without)
+def run_and_print(
+    argv: list[str],
+    config: str | Path | None,
+    options: CommandOptions,
+    *,
+    progress: Callable[[str], AbstractContextManager[object]] = nullcontext,
+    recorder: Recorder | None = None,
+) -> int:
+    """Run a command, print its output as the options say, and return its exit code."""
+    chooser = CommandChooser(config)
+    plan = plan_for(chooser, argv, options, strict=True)
+    mode = "on" if options.get("dialect") else chooser.mode  # an envelope that is asked for is printed in any mode
+    if mode == "off" and not options.get("timeout"):
+        _become(argv, options)
+    if mode != "on" or not (plan.enabled or plan.private is not None or plan.dialect != "none"):
+        chooser = chooser if mode == "on" else CommandChooser(config, mode="on")
+        response = _run_unshaped(chooser, plan, argv, options, mode)
+        entered = "" if mode == "off" else response.raw
+        close_and_record(chooser, plan, entered, entered)
+        return response.exit_code
+    with progress(plan.tool):
+        response = run_command(chooser, plan, argv, options)
+    sys.stdout.write(response.stdout)
+    sys.stdout.flush()
+    sys.stderr.write(response.stderr)
+    after = response.stdout + response.stderr
+    # Where an envelope was asked for, what it adds to a short output is no cost of shaping.
+    before = response.raw + response.failure if plan.dialect == "none" else max(response.raw, after, key=len)
+    if recorder is not None:
+        sides: Any = {"before": lambda: before[:SHELL_SHOWS], "after": lambda: after[:SHELL_SHOWS]}
+        recorder.record(plan, response.raw, form="text", arguments={"argv": argv}, **sides)
+        recorder.close()
+    close_and_record(chooser, plan, before, after, response.shaped)
+    return response.exit_code
 
-    stop = threading.Event()
-    running = asyncio.create_task(asyncio.to_thread(_answered, tuple(argv), shaper, options, stop))
-    try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
-        stop.set()
-        await asyncio.wait([running])
-        raise
+
+def _run_unshaped(
+    chooser: CommandChooser, plan: Plan, argv: Sequence[str], options: CommandOptions, mode: Mode
+) -> CommandResponse:
+    """Pass a command's output on as it comes: without secrets for a config that leaves it alone, else untouched.
+
+    To observe a command is to log what shaping would have made of its output.
+    """
+    redact = plan.redact if mode == "on" else replace(plan.redact, off=True)
+    copies = [partial(_copy, stream.buffer, ByteRedactor(redact)) for stream in (sys.stdout, sys.stderr)]
+    compared = mode == "observe" and logger.isEnabledFor(logging.INFO)
+    response = run_command(chooser, plan, argv, options, copies=copies, shaped=compared)
+    for copy in copies:
+        copy(final=True)
+    if not response.started:
+        sys.stderr.write(response.stderr)
+    if compared:
+        count = counter(plan.tokenizer).count
+        logger.info("%s: %d tokens, %d if shaped", plan.tool, count(response.raw), count(response.printed))
+    return response
+
+
+def _copy(stream: BinaryIO, redactor: ByteRedactor, chunk: bytes = b"", *, final: bool = False) -> None:
+    stream.write(redactor.feed(chunk, final=final))
+    stream.flush()
+
+
+def _become(argv: Sequence[str], options: CommandOptions) -> None:
+    """Let the command take this process over, untouched; one that cannot be run is left to be reported as usual."""
+    if os.name == "posix":
+        sys.stdout.flush()
+        environ = options.get("env")
+        with suppress(OSError):
+            os.execvpe(argv[0], list(argv), os.environ if environ is None else environ)  # noqa: S606 (the command that the user asked for, without a shell)
 
 
 def plan_for(chooser: PlanChooser, argv: Sequence[str], options: CommandOptions, *, strict: bool = False) -> Plan:
@@ -77,7 +134,9 @@ def plan_for(chooser: PlanChooser, argv: Sequence[str], options: CommandOptions,
         max_tokens=options.get("max_tokens"),
         dialect=options.get("dialect"),
     )
-    tool = options.get("tool") or tool_name(argv, _named(chooser, argv))
+    configured = chooser.loaded_config.merged.get("tool_overrides") or {}
+    presets = (name for preset in presets_for(tool_name(argv)) for name in preset.choices("tool_overrides"))
+    tool = options.get("tool") or tool_name(argv, (*configured, *presets))
     asked = None if request == Overrides() else request
     return chooser.choose(tool, surface="command", profile=options.get("profile"), overrides=asked, strict=strict)[0]
 
@@ -180,6 +239,22 @@ def new_capture(chooser: Shaper | CommandChooser, plan: Plan, copy: Callable[[by
     return Capture(make_writer if plan.private is None else None, Rules.of(plan).important, copy=copy)
 
 
+async def command(
+    argv: Sequence[str], *, shaper: Shaper | None = None, **options: Unpack[CommandOptions]
+) -> Envelope[Any]:
+    """Run a command without a shell and return its envelope; a cancelled call ends its whole process group."""
+    import asyncio  # noqa: PLC0415 (takes 40 ms to import, and shaping run does without)
+
+    stop = threading.Event()
+    running = asyncio.create_task(asyncio.to_thread(_answered, tuple(argv), shaper, options, stop))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.wait([running])
+        raise
+
+
 def _answered(
     argv: tuple[str, ...], shaper: Shaper | None, options: CommandOptions, stop: threading.Event
 ) -> Envelope[Any]:
@@ -195,52 +270,82 @@ def _answered(
             chooser.close()
 
 
-def _named(chooser: PlanChooser, argv: Sequence[str]) -> list[str]:
-    """List the tool names and patterns of the config and of the presets."""
-    configured = chooser.loaded_config.merged.get("tool_overrides") or {}
-    return [
-        *configured,
-        *(name for preset in presets_for(tool_name(argv)) for name in preset.choices("tool_overrides")),
-    ]
+# The ledger, after the output went out.
 
 
-def tool_name(argv: Sequence[str], named: Collection[str] = ()) -> str:
-    """Return the tool name of a command: the longest that the config has rules for, else its first words."""
-    words = list(_words(_started(argv)))[:_DEEPEST]
-    names = [" ".join(words[:count]) for count in range(len(words), 0, -1)]
-    exact = next((name for name in names if name in named), None)
-    if exact is not None or words[0] in _DEPTHS:
-        return exact or " ".join(words[: _DEPTHS[words[0]]])
-    ruled = (name for name in names if any(" " in pattern for pattern in ranked(name, named)))
-    return next(ruled, words[0])
+def begin_counting(ledger: Path) -> int | None:
+    """Take the lock, which is held until this process and those that it forks have closed it."""
+    with suppress(OSError):
+        ledger.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = os.open(counting_lock(ledger), os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        return lock
+    return None
 
 
-def _words(argv: Sequence[str]) -> Iterator[str]:
-    program = _program(argv[0])
-    yield program
-    takes, skip = _TAKES_WORD.get(program, ()), False
-    begun = False
-    for word in argv[1:]:
-        if skip:
-            skip = False
-        elif word.startswith(("-", "+")) and not begun:
-            skip = word in takes
-        elif _WORD.fullmatch(word):
-            begun = True
-            yield word
-        else:
-            return
+def close_and_record(
+    chooser: CommandChooser, plan: Plan, before: str, after: str, shaped: Shaped | None = None
+) -> None:
+    """Close the store, and enter what would have been printed, and what was printed in its place, into the ledger.
+
+    A process of its own counts the tokens, where it can: nobody waits for a vocabulary to be loaded.
+    """
+    chooser.close()  # neither the thread of the store nor its connection comes along
+    path = ledger_path()
+    if not before or path is None:
+        return
+    enter = partial(_enter, chooser, plan, (before, after), shaped, time.time())
+    lock = None if threading.active_count() > 1 else begin_counting(path)
+    child = None
+    if lock is not None:
+        with suppress(OSError):  # the system may have no room for another process
+            child = os.fork()
+    if child is None:
+        enter()
+    elif child == 0:
+        try:
+            os.setsid()
+            for number in range(3):
+                os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            enter()
+        finally:
+            os._exit(0)
+    if lock is not None:
+        os.close(lock)
 
 
-def _started(argv: Sequence[str]) -> Sequence[str]:
-    for starter in _STARTERS:
-        rest = argv[len(starter) :]
-        if rest and [_program(argv[0]), *argv[1 : len(starter)]] == starter and not rest[0].startswith("-"):
-            return _started(rest) if "=" not in rest[0] else argv
-    return argv
+_LEDGER_SECONDS: Final = 5.0  # the most that it waits for tokens to be counted; 0.1 on an idle machine
 
 
-def _program(word: str) -> str:
-    name = Path(word).name.removesuffix(".exe") or word
-    versioned = _VERSIONED.fullmatch(name)
-    return {"py.test": "pytest"}.get(name, versioned[1] if versioned else name)
+def _enter(chooser: CommandChooser, plan: Plan, texts: tuple[str, str], shaped: Shaped | None, now: float) -> None:
+    """Count what would have been printed and what was printed in its place, and write both to the ledger."""
+    from shaping.ledger import MeasuredCall, call_texts, open_ledger  # noqa: PLC0415 (loaded after the output went out: costs 30 ms)
+
+    before, after = texts
+    ledger = open_ledger(tokenizer=plan.tokenizer)
+    if ledger is None:
+        return
+
+    def keep(read: str) -> str | None:
+        """Keep the two sides of a call, in a store that is open for this alone."""
+        if shaped is None and plan.private is not None:
+            return None  # nothing can be taken out of a text with private fields
+        with closing(chooser.shaper) as shaper:
+            keeper, ttl = shaper.keeper("command"), chooser.loaded_config.store.ttl_seconds
+            if shaped is not None:
+                return call_texts.keep_texts(keeper, read, [shaped], ttl=ttl)
+            return call_texts.keep_output(keeper, read, before, ttl=ttl)
+
+    ledger.record(
+        MeasuredCall(
+            plan.tool,
+            partial(str, before[:SHELL_SHOWS]),
+            partial(str, after[:SHELL_SHOWS]),
+            profile=plan.profile,
+            config=plan.config_hash,
+            added=None if shaped is None else lambda: f"{shaped.notice}{shaped.absent_line}",
+            keep=keep if after != before else None,
+            time=now,
+        )
+    )
+    ledger.close(_LEDGER_SECONDS)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from shaping.cleaning import Pieces
-from shaping.commands import CommandChooser, new_capture, plan_for
+from shaping.commands import CommandChooser, close_and_record, new_capture, plan_for
 from shaping.commands.output import SHELL_SHOWS, CommandResponse, Finished, decode
 from shaping.commands.process import OURS, CommandOptions, run_process
-from shaping.commands.program import close_and_record
 from shaping.commands.response import not_started_response, respond_to_stream
 from shaping.parsers.json import read_json
 from shaping.parsers.terminal import render_terminal

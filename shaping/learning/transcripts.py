@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.clients import joined_texts
-from shaping.commands import tool_name
+from shaping.commands.names import tool_name
 from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, Usage, missing, seconds, used_values
 from shaping.tokens.counters import count_closely
 
