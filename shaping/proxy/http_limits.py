@@ -7,13 +7,14 @@ import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
+import h11
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -88,7 +89,24 @@ class HostGuard:
 # A client on the same machine sends a head in milliseconds; one that takes this long holds the connection on purpose.
 HEAD_SECONDS = 15.0
 BODY_SECONDS = 60.0
+_LONGEST_HEAD = 64 * 1024  # bytes
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+
+
+class _HeadWithBody(h11.Connection):
+    """Writes the head of an answer with its body: who is killed between two writes has lost it for every balancer."""
+
+    _head: Sequence[bytes] = ()
+
+    def send_with_data_passthrough(self, event: h11.Event) -> list[bytes] | None:
+        """Return what is to be written; the head of an answer of known length comes with the event after it."""
+        written = super().send_with_data_passthrough(event)
+        if written is None:
+            return None
+        whole, self._head = [*self._head, *written], ()
+        if isinstance(event, h11.Response) and any(name == b"content-length" for name, _ in event.headers):
+            whole, self._head = [], whole
+        return whole
 
 
 class TimedProtocol(H11Protocol):
@@ -98,6 +116,10 @@ class TimedProtocol(H11Protocol):
     """
 
     _timer: asyncio.TimerHandle | None = None
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.conn = _HeadWithBody(h11.SERVER, _LONGEST_HEAD)
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the first head."""

@@ -49,6 +49,9 @@ _EVENTS = {"cache-control": "no-cache, no-transform", "x-accel-buffering": "no"}
 # An answer that takes longer is waited for on a stream, which is kept alive; a quicker one is plain JSON.
 _QUIET_SECONDS = 15.0
 _MOST_HELD = 100
+# Those who stop containers kill them after ten.
+_LAST_ANSWERS_SECONDS = 5.0
+_REFUSALS_SECONDS = 1.0  # of what is not answered by then
 
 
 class HttpStream(asyncio.Queue["Message | None"]):
@@ -135,8 +138,7 @@ class HttpSession:
 
     async def own_events(self) -> AsyncIterator[bytes]:
         """Yield what belongs to no request; an earlier stream for that ends."""
-        if self._standalone is not None:
-            self._standalone.put_nowait(None)
+        self.end_own_stream()
         stream = self._standalone = HttpStream()
         while self._held:
             stream.put_nowait(self._held.popleft())
@@ -147,6 +149,11 @@ class HttpSession:
             if self._standalone is stream:
                 self._standalone = None
             self.used = time.monotonic()
+
+    def end_own_stream(self) -> None:
+        """End the stream for what belongs to no request, which else stays open for ever."""
+        if self._standalone is not None:
+            self._standalone.put_nowait(None)
 
     async def close(self) -> None:
         """End the session with its servers."""
@@ -230,9 +237,15 @@ class HttpServer:
             for session in self._idle_for(_IDLE_SECONDS):
                 await self._end(session)
 
-    async def close(self) -> None:
-        """End every session."""
+    async def finish(self, runner: uvicorn.Server, serving: asyncio.Task[None]) -> None:
+        """Take no more requests, wait for the answers to those under way, and end every session."""
+        runner.should_exit = True
+        for session in self._sessions.values():
+            session.end_own_stream()
+        await asyncio.wait({serving}, timeout=_LAST_ANSWERS_SECONDS)
         await asyncio.gather(*(session.close() for session in self._sessions.values()))
+        await asyncio.wait({serving}, timeout=_REFUSALS_SECONDS)
+        serving.cancel()
 
     async def _post(self, request: Request) -> Response:
         message = await _body(request)
@@ -251,7 +264,8 @@ class HttpServer:
             first = None
         else:
             if first is None:  # the session was ended before its answer came
-                return _refusal(404, "Session not found")
+                # Without a session any replica can answer, and load balancers send such a request on to another.
+                return _refusal(503, "Ending") if session.stateless else _refusal(404, "Session not found")
         opened = {_SESSION_ID: session.id} if message.method == "initialize" else {}
         if first is None or not first.is_answer:
             events = session.answer_events(stream, first)
@@ -341,16 +355,17 @@ async def serve_http(
     runner = uvicorn.Server(
         uvicorn.Config(server.app(**options), host=host, port=port, lifespan="off", **SERVER_LIMITS)
     )
-    # Signals end us in our own order; uvicorn would first wait for every open stream.
+    # Signals end us in our own order.
     runner.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]  # it takes no arguments
     loader.start()
     sweeping = asyncio.create_task(server.sweep())
+    serving = asyncio.create_task(runner.serve())
     try:
-        await runner.serve()
+        await asyncio.shield(serving)
     finally:
         sweeping.cancel()
         loader.begin_to_write()
-        await finish_anyway(server.close())
+        await finish_anyway(server.finish(runner, serving))
     return 0
 
 

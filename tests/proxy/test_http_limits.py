@@ -104,6 +104,22 @@ async def test_only_one_host_of_its_own_with_its_own_port_is_answered(lines: lis
         writer.close()
 
 
+async def test_an_answer_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A load balancer asks another replica where one was killed before it wrote anything, and not after half of it."""
+    written: list[bytes] = []
+    send = socket.socket.send
+
+    def note(one: socket.socket, data: bytes) -> int:
+        written.append(bytes(data))
+        return send(one, data)
+
+    monkeypatch.setattr(socket.socket, "send", note)
+    async with serving(RECORDS) as url, httpx.AsyncClient(timeout=60) as client:
+        answer = await client.post(f"{url}/mcp", json=initialize())
+    (whole,) = [one for one in written if one.startswith(b"HTTP/1.1 ")]
+    assert whole.endswith(b"\r\n\r\n" + answer.content)
+
+
 async def test_sessions_are_bounded_and_an_idle_one_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "_MOST_SESSIONS", 2)
     async with serving(RECORDS) as url, httpx.AsyncClient(timeout=60) as client:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +28,12 @@ MODERN = {
 REF = re.compile(r"ref=(r_[A-Za-z0-9_-]+)")
 
 
-def start(port: int, folder: Path, *options: str) -> subprocess.Popen[bytes]:
+def start(port: int, folder: Path, *options: str, server: str = "records_server.py") -> subprocess.Popen[bytes]:
     """Serve records over HTTP, with what is left out in a file that other processes find."""
     command = [sys.executable, "-m", "shaping", "proxy", "--http", str(port), *options]
     environ = os.environ | {"XDG_CACHE_HOME": str(folder), "SHAPING_LEDGER": "off"}
     process = subprocess.Popen(
-        [*command, "--", sys.executable, str(SERVERS / "records_server.py")],
+        [*command, "--", sys.executable, str(SERVERS / server)],
         env=environ,
         cwd=folder,
         stdout=subprocess.DEVNULL,
@@ -68,10 +70,10 @@ def post(address: str, method: str, params: dict[str, Any], **headers: str) -> h
     return httpx.post(address, json=body, headers=HEADERS | headers, timeout=120)
 
 
-def open_session(address: str, **headers: str) -> dict[str, str]:
+def open_session(address: str, *, name: str = "records", **headers: str) -> dict[str, str]:
     info = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
     answer = post(address, "initialize", info, **headers)
-    assert answer.json()["result"]["serverInfo"]["name"] == "records"
+    assert answer.json()["result"]["serverInfo"]["name"] == name
     return {"mcp-session-id": answer.headers["mcp-session-id"], **headers}
 
 
@@ -212,3 +214,25 @@ def test_a_request_with_an_id_that_is_none_is_refused_with_a_code(address: str, 
 def test_only_json_is_taken_for_json(address: str, kind: str, status: int) -> None:
     info = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "tests", "version": "1"}}
     assert post(address, "initialize", info, **{"content-type": kind}).status_code == status
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(1.0, 200), (60.0, 503)])
+def test_a_proxy_that_is_ended_answers_first_what_was_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, status: int
+) -> None:
+    heard = tmp_path / "heard"
+    monkeypatch.setenv("TINY_HEARD", str(heard))
+    port = find_port()
+    process = start(port, tmp_path, server="tiny_server.py")
+    address = f"http://127.0.0.1:{port}/mcp"
+    with httpx.Client(timeout=120) as listener, ThreadPoolExecutor() as pool:
+        opened = {**open_session(address, name="tiny"), "accept": "text/event-stream"}
+        with listener.stream("GET", address, headers=opened) as stream:
+            slow = {"name": "slow", "arguments": {"seconds": seconds}, "_meta": MODERN}
+            asked = pool.submit(post, address, "tools/call", slow)
+            while '"slow"' not in heard.read_text():
+                assert not asked.done()
+            process.terminate()
+            assert stream.read() == b""
+            assert asked.result().status_code == status
+    assert process.wait(60) == 128 + signal.SIGTERM
