@@ -1,11 +1,11 @@
 """Replicas of the proxy behind HAProxy with Redis, for real on loopback: the files of docs/gateway.md, and faults.
 
-    python -m benchmarks.bench_replicas [--calls 20000] [--at-once 200] [--minutes 0] [--write]
+    python -m benchmarks.bench_replicas [--calls 20000] [--at-once 200] [--minutes 0] [--rate 0] [--write]
 
 Needs the programs `haproxy` and `redis-server`. Every call has a number, and its answer is right where it holds that
 number. One replica is killed with SIGKILL after 40% of the calls and comes back after 60%; Redis is restarted after
-75%. Then a ref that one replica made is expanded by another. With `--minutes` a mixed load follows, and the memory of
-each replica is noted every few seconds.
+75%, and another replica with SIGTERM after 85%. Then a ref that one replica made is expanded by another. With
+`--minutes` a mixed load follows, and the memory of each replica is noted every few seconds.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -30,8 +31,10 @@ from typing import Any, Final
 from benchmarks.results import markdown_table, write_section
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "gateway.md"
+SERVER: Final = Path(__file__).resolve()
+HOST: Final = "gateway.example.com"  # the one of the page
 REPLICAS: Final = 3
-KILLED, BACK, REDIS_RESTARTED = 0.4, 0.6, 0.75  # of the calls
+FAULTS: Final = {"kill": 0.4, "back": 0.6, "redis": 0.75, "restart": 0.85}  # after which part of the calls
 META: Final = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": {"name": "bench", "version": "1"},
@@ -79,12 +82,13 @@ class Gateway:
     folder: Path
     ports: dict[str, int] = field(default_factory=dict)
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    _command: str = ""  # of a replica, as the page shows it
 
     def start(self) -> None:
         """Start Redis, the replicas and the balancer."""
         names = ("redis", "balancer", *(f"replica{number}" for number in range(1, REPLICAS + 1)))
         self.ports = {name: _free_port() for name in names}
-        config, balancer = _files()
+        config, balancer, self._command = _files()
         config["store"]["url"] = f"redis://127.0.0.1:{self.ports['redis']}/0"
         (self.folder / "response_config.json").write_text(json.dumps(config))
         for name, port in (("9000", "balancer"), ("9001", "replica1"), ("9002", "replica2"), ("9003", "replica3")):
@@ -105,10 +109,13 @@ class Gateway:
         )
 
     def start_replica(self, name: str) -> None:
-        """Start one replica."""
-        address, config = str(self.ports[name]), str(self.folder / "response_config.json")
-        command = [sys.executable, "-m", "shaping", "proxy", "--http", address, "--config", config]
-        self._run(name, [*command, "--", sys.executable, str(Path(__file__).resolve()), "--serve"])
+        """Start one replica by the command of the page, at an address of this machine."""
+        shown = ("shaping", "0.0.0.0:9001", "python server.py")
+        own = (f"{sys.executable} -m shaping", f"127.0.0.1:{self.ports[name]}", f"{sys.executable} {SERVER} --serve")
+        command = self._command
+        for before, after in zip(shown, own, strict=True):
+            command = command.replace(before, after, 1)
+        self._run(name, shlex.split(command))
 
     def end(self, name: str, how: signal.Signals = signal.SIGTERM) -> None:
         """End one process by a signal."""
@@ -138,14 +145,13 @@ class Gateway:
         self.running[name] = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder, env=environ)
 
 
-def _files() -> tuple[dict[str, Any], str]:
-    """Return the config and the balancer's file as the page shows them."""
+def _files() -> tuple[dict[str, Any], str, str]:
+    """Return the config, the balancer's file and a replica's command as the page shows them."""
     page = PAGE.read_text(encoding="utf-8")
     config = re.findall(r"^```json response_config.json\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0]
-    balancer = next(
-        one for one in re.findall(r"^```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL) if "backend" in one
-    )
-    return json.loads(config), balancer
+    texts = re.findall(r"^```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    balancer = next(one for one in texts if "backend" in one)
+    return json.loads(config), balancer, next(one for one in texts if "proxy --http" in one)
 
 
 class Connection:
@@ -171,7 +177,7 @@ class Connection:
         if self._streams is None:
             self._streams = await asyncio.open_connection("127.0.0.1", self._port, limit=2**24)
         reader, writer = self._streams
-        head = f"POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:{self._port}\r\ncontent-type: application/json\r\n"
+        head = f"POST /mcp HTTP/1.1\r\nhost: {HOST}\r\ncontent-type: application/json\r\n"
         accept = "accept: application/json, text/event-stream"
         writer.write(f"{head}{accept}\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body)
         await writer.drain()
@@ -215,7 +221,7 @@ class Load:
 async def run_calls(gateway: Gateway, load: Load, calls: int, at_once: int) -> None:
     """Make the calls, so many at once, and do the faults on the way."""
     numbers = iter(range(1, calls + 1))
-    faults = {int(calls * KILLED): "kill", int(calls * BACK): "back", int(calls * REDIS_RESTARTED): "redis"}
+    faults = {int(calls * part): which for which, part in FAULTS.items()}
 
     async def work() -> None:
         connection = Connection(load.port)
@@ -229,14 +235,17 @@ async def run_calls(gateway: Gateway, load: Load, calls: int, at_once: int) -> N
 
 
 def do_fault(gateway: Gateway, which: str) -> None:
-    """Kill a replica, bring it back, or restart Redis."""
+    """Kill a replica, bring it back, restart Redis, or another replica in order."""
     if which == "kill":
         gateway.end("replica1", signal.SIGKILL)
     elif which == "back":
         gateway.start_replica("replica1")
-    else:
+    elif which == "redis":
         gateway.end("redis")
         gateway.start_redis()
+    else:
+        gateway.end("replica2")
+        gateway.start_replica("replica2")
 
 
 async def run_refs(gateway: Gateway) -> dict[str, bool]:
@@ -268,7 +277,9 @@ async def run_refs(gateway: Gateway) -> dict[str, bool]:
     }
 
 
-async def run_soak(gateway: Gateway, load: Load, minutes: float, at_once: int) -> list[tuple[float, dict[str, float]]]:
+async def run_soak(
+    gateway: Gateway, load: Load, minutes: float, at_once: int, rate: float
+) -> list[tuple[float, dict[str, float]]]:
     """Make calls of mixed sizes for so long, and note the memory of the replicas."""
     began, samples = time.monotonic(), [(0.0, gateway.memory())]
     numbers = iter(range(1_000_000, 100_000_000))
@@ -278,6 +289,7 @@ async def run_soak(gateway: Gateway, load: Load, minutes: float, at_once: int) -
         while time.monotonic() - began < 60 * minutes:
             n = next(numbers)
             await load.call(connection, n, (1, 20, 20, 20, 100, 800)[n % 6])
+            await asyncio.sleep(at_once / rate if rate else 0)
         connection.close()
 
     async def watch() -> None:
@@ -306,12 +318,14 @@ def _wait_for(port: int, seconds: float = 120) -> None:
 
 
 def _percentiles(seconds: list[float]) -> str:
+    if not seconds:
+        return "no answer"
     ordered = sorted(seconds)
     at = {name: ordered[min(int(part * len(ordered)), len(ordered) - 1)] for name, part in (("50", 0.5), ("99", 0.99))}
     return ", ".join(f"{value * 1000:,.0f} ms at {name}%" for name, value in at.items())
 
 
-async def measure(gateway: Gateway, calls: int, at_once: int, minutes: float) -> list[tuple[str, ...]]:
+async def measure(gateway: Gateway, calls: int, at_once: int, minutes: float, rate: float) -> list[tuple[str, ...]]:
     """Run everything, and return the rows of the table."""
     load = Load(gateway.ports["balancer"])
     for number in range(1, REPLICAS + 1):  # shaping is loaded with the first answer
@@ -322,12 +336,13 @@ async def measure(gateway: Gateway, calls: int, at_once: int, minutes: float) ->
     rows: list[tuple[str, ...]]
     rows = [(f"{outcome} answers of {calls:,}", f"{count:,}") for outcome, count in load.outcomes.most_common()]
     rows += [("calls a second", f"{calls / took:,.0f}"), ("time of a call", _percentiles(load.seconds))]
-    _wait_for(gateway.ports["replica1"])
+    for name in ("replica1", "replica2"):
+        _wait_for(gateway.ports[name])
     rows += [(f"a ref: {what}", "yes" if holds else "no") for what, holds in (await run_refs(gateway)).items()]
     rows += [(f"memory of {name}", f"{megabytes:.0f} MB") for name, megabytes in gateway.memory().items()]
     if minutes:
         load.outcomes.clear()
-        rows += soak_rows(await run_soak(gateway, load, minutes, at_once), load.outcomes, minutes)
+        rows += soak_rows(await run_soak(gateway, load, minutes, at_once, rate), load.outcomes, minutes)
     return rows
 
 
@@ -354,6 +369,7 @@ def main() -> int:
     parser.add_argument("--calls", type=int, default=20_000)
     parser.add_argument("--at-once", type=int, default=200)
     parser.add_argument("--minutes", type=float, default=0.0, help="of mixed load afterwards (30 for the bar)")
+    parser.add_argument("--rate", type=float, default=0.0, help="calls a second of that load (default: all it takes)")
     parser.add_argument("--write", action="store_true", help="write the section of RESULTS.md")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -366,7 +382,7 @@ def main() -> int:
     gateway = Gateway(Path(tempfile.mkdtemp(prefix="shaping-replicas-")))
     try:
         gateway.start()
-        rows = asyncio.run(measure(gateway, asked.calls, asked.at_once, asked.minutes))
+        rows = asyncio.run(measure(gateway, asked.calls, asked.at_once, asked.minutes, asked.rate))
     finally:
         gateway.close()
     table = markdown_table(("", ""), rows)
