@@ -218,11 +218,11 @@ def _servers(root: jsonc.JsonNode) -> Iterator[tuple[str, jsonc.JsonNode, dict[s
         for listed in filter(None, map(place.members.get, _LISTS)):
             for name, node in listed.members.items():
                 if isinstance(node.value, dict):
-                    yield name, node, node.value
+                    yield str(name), node, node.value
     if "mcp" in root.members:
         for name, node in root.members["mcp"].members.items():
             if isinstance(node.value, dict) and node.value.get("type") in _OPENCODE_TYPES:
-                yield name, node, _common_entry(node.value)
+                yield str(name), node, _common_entry(node.value)
 
 
 def _common_entry(entry: dict[str, Any]) -> dict[str, Any]:

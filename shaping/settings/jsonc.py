@@ -156,20 +156,13 @@ class JsoncError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class JsonNode:
-    """A value, the offsets where it starts and ends, the line of it or its key, and the nodes in it."""
+    """A value, the offsets where it starts and ends, the line of it or its key, and the nodes in it by key or index."""
 
     value: Json
     start: int
     end: int
     line: int
-    members: Mapping[str, JsonNode] = field(default_factory=dict)
-    elements: tuple[JsonNode, ...] = ()
-
-    def child(self, key: str | int) -> JsonNode | None:
-        """Return the node of a member or an element, or None."""
-        if isinstance(key, str):
-            return self.members.get(key)
-        return self.elements[key] if key < len(self.elements) else None
+    members: Mapping[str | int, JsonNode] = field(default_factory=dict)
 
 
 def read(text: str) -> JsonNode:
@@ -194,7 +187,7 @@ def insert(text: str, node: JsonNode, member: str) -> str:
     Its lines are indented as those of the others are; within it, by two blanks a level.
     """
     # A key that stands twice has the place of its first in `members`, and the node of its last.
-    inside = sorted((*node.members.values(), *node.elements), key=lambda one: one.start)
+    inside = sorted(node.members.values(), key=lambda one: one.start)
     outer = _margin(text, node.start)
     margin = _margin(text, inside[0].start) if inside else outer
     if margin == outer:  # all of it stands on one line
@@ -232,10 +225,9 @@ class ConfigDocument:
         if node is None:
             return None
         for key in keys:
-            child = node.child(key)
-            if child is None:
+            if key not in node.members:
                 break
-            node = child
+            node = node.members[key]
         return node.line
 
     def choices(self, *keys: str | int) -> Mapping[str, Any]:
@@ -343,39 +335,37 @@ class _Scanner:
         return JsonNode(value, at, end, line)
 
     def _container(self, start: int, keys: Keys, line: int) -> JsonNode:
-        members: dict[str, JsonNode] = {}
-        elements: list[JsonNode] = []
-        closing = "}" if self.text[start] == "{" else "]"
+        members: dict[str | int, JsonNode] = {}
+        is_object = self.text[start] == "{"
+        closing = "}" if is_object else "]"
         at = self._next(start + 1)
         while self.text[at : at + 1] != closing:
             if at == len(self.text):
                 self._fail(at, f"'{closing}' for what was opened on line {bisect_right(self._ends, start) + 1}")
-            if closing == "}":
-                at = self._member(at, keys, members)
-            else:
-                elements.append(self._value(at, (*keys, len(elements))))
-                at = self._next(elements[-1].end)
+            key: str | int = len(members)
+            key_line = None
+            if is_object:
+                key, key_line, at = self._key(at, keys, members)
+            members[key] = self._value(at, (*keys, key), key_line)
+            at = self._next(members[key].end)
             if self.text[at : at + 1] == ",":
                 at = self._next(at + 1)
             elif self.text[at : at + 1] != closing:
                 self._fail(at, f"',' or '{closing}'")
-        value: Json = [node.value for node in elements]
-        if closing == "}":
-            value = {key: node.value for key, node in members.items()}
-        return JsonNode(value, start, at + 1, line, members, tuple(elements))
+        values: dict[Any, Json] = {key: node.value for key, node in members.items()}
+        return JsonNode(values if is_object else [*values.values()], start, at + 1, line, members)
 
-    def _member(self, at: int, keys: Keys, members: dict[str, JsonNode]) -> int:
-        """Read a key and its value, and return where the next token begins."""
+    def _key(self, at: int, keys: Keys, known: Mapping[str | int, JsonNode]) -> tuple[str, int, int]:
+        """Read a key, and return it with its line and the place where its value begins."""
         if self.text[at] != '"':
             self._fail(at, "a key in double quotes, or '}'")
         node = self._value(at, ())
-        key, at = str(node.value), self._next(node.end)
-        if key in members:
-            self.repeated.append(((*keys, key), members[key].line, node.line))
-        if self.text[at : at + 1] != ":":
-            self._fail(at, "':' after the key")
-        members[key] = self._value(self._next(at + 1), (*keys, key), node.line)
-        return self._next(members[key].end)
+        key, colon = str(node.value), self._next(node.end)
+        if key in known:
+            self.repeated.append(((*keys, key), known[key].line, node.line))
+        if self.text[colon : colon + 1] != ":":
+            self._fail(colon, "':' after the key")
+        return key, node.line, self._next(colon + 1)
 
     def _next(self, at: int) -> int:
         """Return where the next token begins, behind blanks and comments."""
