@@ -9,8 +9,8 @@ where the design leaves it open:
   element's index stays true, and empties are dropped later.
 - Where only members are wanted and a scalar stands (`user.login` of `"user": null`), the scalar is not what was asked
   for: it is left out, from lists too. At the root it is kept: an answer is never turned into nothing.
-- Two fields the rules themselves name cannot get one name (a PathError). Where data makes renames collide, the rename
-  gives way to a member that has the name by itself, the later to the earlier: no value is lost.
+- Where renames collide, the rename gives way to a member that has the name by itself, the later to the earlier: no
+  value is lost. What renames the same field twice is the last to say so.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, PathError, Slice, Step, join, parse, scan
+from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, PathError, Slice, Step, parse, scan
 from shaping.paths.private import Rest, fits_either, plain_pattern, private_names
 from shaping.paths.selection import after, through
 from shaping.paths.spelling import names_in, pattern_forms, plain_name, spellings
@@ -269,13 +269,11 @@ def assign_names(names: Sequence[tuple[Any, Any]]) -> dict[Any, Any]:
 def read_rules(include: Iterable[str] | None, exclude: Iterable[str], rename: Mapping[str, str] | None) -> State:
     """Read the rules of one plan into the state at the data's root, or raise a PathError."""
     wanted = None if include is None else frozenset(read_rule(path) for path in include)
-    state = State(
+    return State(
         include=None if wanted is not None and () in wanted else wanted,
         exclude=frozenset(_inner(path) for path in exclude),
-        rename=tuple(_renames(rename or {}).items()),
+        rename=tuple({_inner(path): name for path, name in (rename or {}).items()}.items()),
     )
-    _refuse_collisions(state)
-    return state
 
 
 def read_rule(path: str, *, indexes: bool = False) -> Rest:
@@ -296,45 +294,6 @@ def _inner(path: str) -> Rest:
     if not rest:
         raise PathError(path, 1, "this names the whole answer; name members of it, such as '*'")
     return rest
-
-
-def _renames(rename: Mapping[str, str]) -> dict[Rest, str]:
-    renames: dict[Rest, str] = {}
-    for path, name in rename.items():
-        if not name:
-            raise PathError(path, 1, "the new name is empty")
-        known = renames.setdefault(_inner(path), name)
-        if known != name:
-            raise PathError(path, 1, f"the same field is already renamed to {known!r}")
-    return renames
-
-
-def _refuse_collisions(root: State) -> None:
-    """Refuse renames that would give two fields the config itself names the same name in one object."""
-    if not root.rename:
-        return
-    seen, todo = {root}, [("", root)]
-    # Rules with many `**` can have more states than anyone will meet; what is not checked here is settled at run time.
-    while todo and len(seen) < 1000:
-        place, state = todo.pop()
-        names: dict[str, str] = {}
-        for key in sorted({head.key for head in state.heads() if isinstance(head, Name)}):
-            verdict = state.member(key)
-            if verdict is None:
-                continue
-            other = names.setdefault(verdict.name, key)
-            if other != key:
-                renamed, kept = (key, other) if key != verdict.name else (other, key)
-                raise _collision(place, renamed, kept, verdict.name)
-            if verdict.state not in seen:
-                seen.add(verdict.state)
-                todo.append((join(place, key), verdict.state))
-
-
-def _collision(place: str, key: str, other: str, name: str) -> PathError:
-    at = join(place, key)
-    reason = f"renaming this to {name!r} collides with {join(place, other)!r}, which would have that name too"
-    return PathError(at, len(at) - len(join("", key)) + 1, reason)
 
 
 def original(path: str, raw: Any, plan: FieldPlan | None) -> str:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shaping.paths import PathError
 from shaping.settings.files import is_present, user_directory
 from shaping.settings.jsonc import ConfigError, ConfigProblem
 from shaping.settings.plan import Plan, PlanRequest, Plans, ResolvedChoice, checks
@@ -20,10 +18,6 @@ from shaping.settings.trust import narrow, protect, refuse_store_outside, warn_o
 if TYPE_CHECKING:
     from shaping.settings.choices import StoreKind, Surface
     from shaping.settings.model import Config, Global
-
-
-# Plans that are compiled to check a config: each looks through all of it.
-_MOST_COMPILED = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +112,7 @@ def load(
     found = read_sources(config, cwd=where, environ=environ)
     warnings = _check_or_raise(found)
     if found.in_tree is None:
-        return _usable(LoadedConfig(found, warnings))
+        return LoadedConfig(found, warnings)
     own = user_directory(environ) / found.in_tree.name
     users = read_sources(own if is_present(own) else {}, cwd=where, environ=environ)
     _check_or_raise(users)
@@ -133,7 +127,7 @@ def with_users(found: Sources, users: Sources, warnings: tuple[ConfigProblem, ..
     if circles := tuple(checks().cycles(sources.profiles)):  # of profiles that are good without the user's own
         raise ConfigError(circles)
     waiting = warn_of_left_out(found, (*sources.configs, *sources.profile_files))
-    return _usable(LoadedConfig(sources, (*warnings, *waiting), found))
+    return LoadedConfig(sources, (*warnings, *waiting), found)
 
 
 def _check_or_raise(sources: Sources) -> tuple[ConfigProblem, ...]:
@@ -144,26 +138,3 @@ def _check_or_raise(sources: Sources) -> tuple[ConfigProblem, ...]:
     if problems:
         raise ConfigError(problems)
     return tuple(warnings)
-
-
-def _usable(loaded_config: LoadedConfig) -> LoadedConfig:
-    """Return a config whose renames go together; raise ConfigError for any others."""
-    if problems := tuple(_conflicting_renames(loaded_config)):
-        raise ConfigError(problems)
-    return loaded_config
-
-
-def _conflicting_renames(loaded_config: LoadedConfig) -> Iterator[ConfigProblem]:
-    """Report renames that are valid one by one and conflict within one tool."""
-    renaming = (
-        (document, name)
-        for document in loaded_config.sources.configs
-        for name, rules in document.choices("tool_overrides").items()
-        if "rename" in rules
-    )
-    for document, name in islice(renaming, _MOST_COMPILED):
-        try:
-            loaded_config.plans.compile(PlanRequest(name))
-        except PathError as error:
-            expected = f"rules that go together: {error.reason}"
-            yield document.problem(("tool_overrides", name), error.text, expected)

@@ -28,6 +28,8 @@ from shaping.errors import registry
 from shaping.errors.codes import ExitTable
 from shaping.parsers import Format
 from shaping.paths import PathError, compile_fields, parse
+from shaping.paths.grammar import Name
+from shaping.paths.rules import read_rule
 from shaping.response import Dialect
 from shaping.settings.choices import (
     Channels,
@@ -89,6 +91,19 @@ def _protecting(text: str) -> str:
     if any(word.strip("*") and not any(map(str.isalnum, word)) for word in bare.split(".")):
         raise wrong("a path whose names have letters or digits; quote a key that has none")
     return text
+
+
+def _renaming(rename: dict[str, str]) -> dict[str, str]:
+    """Refuse a second name for a field, and a name that another field of the same object gets."""
+    fields: dict[Any, str] = {}
+    names: dict[Any, str] = {}
+    for path, name in rename.items():
+        rest = read_rule(path)
+        if (other := fields.setdefault(rest, path)) != path:
+            raise wrong(f"one new name for the field, which {other!r} renames too", at=path)
+        if isinstance(rest[-1], Name) and (other := names.setdefault((rest[:-1], name), path)) != path:
+            raise wrong(f"another new name than {other!r} gets", at=path)
+    return rename
 
 
 def _line_pattern(text: str) -> str:
@@ -303,7 +318,7 @@ class Global(_Reducing):
         default=None, json_schema_extra={"examples": ["minimal", "standard", "debug"]}
     )
     """The profile whose choices apply where neither a tool's override nor `global` makes its own."""
-    rename: NotNull[dict[DroppedPath, Annotated[str, Field(min_length=1)]]] = None
+    rename: NotNull[Annotated[dict[DroppedPath, Annotated[str, Field(min_length=1)]], AfterValidator(_renaming)]] = None
     """New names for fields: a path, and the name that its last step gets."""
     redact: NotNull[RedactChoice] = None
     """Redaction: "off" or false, true for every rule, or an object that switches rules one by one."""

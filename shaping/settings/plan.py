@@ -19,7 +19,6 @@ these two are all that applies.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
@@ -27,7 +26,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from shaping.parsers import FORMATS
-from shaping.paths import FieldPlan, PathError, compile_error_fields, compile_fields
+from shaping.paths import FieldPlan, compile_error_fields, compile_fields
 from shaping.paths.rules import renamed_path
 from shaping.paths.spelling import plain_letters, visible_text
 from shaping.response import Dialect, Json, Lengths, MemberChoice
@@ -59,7 +58,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import ModuleType
 
-logger = logging.getLogger("shaping")
 
 # A server has hundreds of tools at most; what requests ask for themselves must not grow the cache without end.
 _MOST_PLANS = 2048
@@ -206,12 +204,12 @@ class Plans:
         """Return the plan for such calls, compiled at the first asking; raise ConfigError for one that cannot be."""
         if (known := self._known.get(plan_request)) is not None:
             return known
-        try:
-            plan = self.compile(plan_request)
-        except PathError as error:
-            # Patterns that meet only in this tool's name rename two fields alike: the answer matters more than names.
-            logger.warning("the fields of %r are not renamed, because %s", plan_request.tool, error.reason)
-            plan = self.compile(plan_request, renames=False)
+        plan = compile_plan(
+            plan_request,
+            self.choices(plan_request),
+            config_hash=self._sources.hash,
+            tokenizer=self._sources.merged["tokenizer"],
+        )
         with self._lock:
             while len(self._known) >= _MOST_PLANS:
                 del self._known[next(iter(self._known))]
@@ -234,15 +232,6 @@ class Plans:
         for plan_request in plan_requests:
             if plan_request.overrides is None and not self._unknown_profiles(plan_request):
                 self.of(plan_request)
-
-    def compile(self, plan_request: PlanRequest, *, renames: bool = True) -> Plan:
-        """Compile a plan afresh; raise PathError where rules that are good one by one do not go together."""
-        choices = self.choices(plan_request)
-        if not renames:
-            choices["rename"] = ResolvedChoice("rename", {}, ())
-        return compile_plan(
-            plan_request, choices, config_hash=self._sources.hash, tokenizer=self._sources.merged["tokenizer"]
-        )
 
     def choices(self, plan_request: PlanRequest) -> dict[str, ResolvedChoice]:
         """Decide every choice for such calls, each with where it was made."""

@@ -135,13 +135,6 @@ def test_a_plugins_code_may_be_registered_later() -> None:
     assert load({"errors": {"x.Y": "plugin.CODE"}}).config.errors == {"x.Y": "plugin.CODE"}
 
 
-def test_renames_that_collide_are_a_problem() -> None:
-    found = problems(override(rename={"a": "c", "b": "c"}))
-    assert len(found) == 1
-    assert found[0].startswith("$.tool_overrides.search is ")
-    assert "expected rules that go together: " in found[0]
-
-
 def test_equal_patterns_that_match_one_tool_and_say_the_same_thing_are_a_warning() -> None:
     tie = {"git*": {"max_items": 1, "typed": True}, "*hub": {"max_items": 2}, "a*": {"max_items": 3}, "gi?": {}}
     says = "and 'git*' can match the same tool, and both say max_items"

@@ -139,15 +139,15 @@ def test_a_choice_says_file_and_line(
     assert found["profile"] == "global (bundled)"
 
 
-def test_renames_that_collide_only_in_one_tools_name_are_dropped_with_one_warning(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_of_renames_that_collide_only_in_one_tools_name_the_later_gives_way() -> None:
     overrides = {"git*": {"rename": {"a": "c"}, "private": ["p"]}, "*hub": {"rename": {"b": "c"}}}
-    loaded_config = load({"tool_overrides": overrides})
-    for _ in range(3):
-        fields = loaded_config.plan("github").fields
-        assert fields is not None
-        assert fields.apply({"a": 1, "b": 2, "p": 3}) == {"a": 1, "b": 2}
-    assert [record.getMessage().split(",")[0] for record in caplog.records] == [
-        "the fields of 'github' are not renamed"
-    ]
+    fields = load({"tool_overrides": overrides}).plan("github").fields
+    assert fields is not None
+    assert fields.apply({"a": 1, "b": 2, "p": 3}) == {"c": 1, "b": 2}
+
+
+def test_a_tools_own_rename_outranks_that_of_all_tools_however_its_path_is_written() -> None:
+    config = {"global": {"rename": {"a.b": "x"}}, "tool_overrides": {"t": {"rename": {"a[].b": "y"}}}}
+    fields = load(config).plan("t").fields
+    assert fields is not None
+    assert fields.apply({"a": [{"b": 1}]}) == {"a": [{"y": 1}]}
