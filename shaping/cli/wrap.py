@@ -30,9 +30,9 @@ from shaping.clients.files import (
 )
 from shaping.clients.wrap import (
     FAILS,
+    Failure,
     Rewritten,
     WrapOptions,
-    asks_credentials,
     same_servers,
     server_entries,
     why_it_fails,
@@ -53,10 +53,10 @@ PROGRAM = typer.Option(
     help="The command that starts shaping, such as 'uvx --from shaping[mcp] shaping'; it ends in shaping.",
 )
 OAUTH = typer.Option("--oauth", help="Also wrap remote servers that need a sign-in; the proxy then signs in.")
-OFFLINE = typer.Option("--offline", help="Do not ask remote servers whether they want credentials; implies --no-test.")
 NO_TEST = typer.Option(
     "--no-test",
-    help="Do not start the servers. By default each is started once behind the proxy; one that fails is not wrapped.",
+    help="Do not start the servers. By default each is started once behind the proxy; one that fails, or wants a"
+    " sign-in, is not wrapped.",
 )
 DRY_RUN = typer.Option("--dry-run", help="Print the new file; change nothing and contact no server.")
 
@@ -71,7 +71,6 @@ def wrap(
     start_timeout: Annotated[float | None, START_TIMEOUT] = None,
     program: Annotated[str | None, PROGRAM] = None,
     oauth: Annotated[bool, OAUTH] = False,
-    offline: Annotated[bool, OFFLINE] = False,
     no_test: Annotated[bool, NO_TEST] = False,
     dry_run: Annotated[bool, DRY_RUN] = False,
 ) -> Answer:
@@ -88,24 +87,23 @@ def wrap(
         "--start-timeout": start_timeout and f"{start_timeout:g}",
     }
     passed = [word for option, value in values.items() if value for word in (option, value)]
-    unasked = wrapping = WrapOptions(options=passed, skip=skip or (), oauth=oauth)
-    if not dry_run and not offline:
-        tried = (lambda _: None) if no_test else _once(partial(_why_it_fails, start_timeout or START_SECONDS))
-        wrapping = replace(wrapping, asks_credentials=asks_credentials, why_it_fails=tried)
+    untested = wrapping = WrapOptions(options=passed, skip=skip or (), oauth=oauth)
+    if not dry_run and not no_test:
+        wrapping = replace(untested, why_it_fails=_once(partial(_why_it_fails, start_timeout or START_SECONDS)))
     untried = [path for path in files if path != file and (is_shared(path) or _is_found_here(path))]
 
     def rewrite(path: Path, text: str) -> Rewritten:
         # The commands of a file that came with a repository are not run because it was found there.
-        asked = unasked if path in untried else wrapping
-        asked = replace(asked, program=_program(program, path, dry_run=dry_run))
-        return entries.wrap(text, asked, toml=_is_toml(path))
+        chosen = untested if path in untried else wrapping
+        chosen = replace(chosen, program=_program(program, path, dry_run=dry_run))
+        return entries.wrap(text, chosen, toml=_is_toml(path))
 
     if dry_run:
         results = [rewrite(path, _read(path)) for path in files]
         text = "\n".join(result.text for result in results)
         return Answer({**_data(results), "text": text}, [text.removesuffix("\n")])
     results = [_wrap_file(path, rewrite) for path in files]
-    for path in () if offline or no_test else untried:
+    for path in () if no_test else untried:
         _say(f"the servers of {path} were not tried, because the file is a project's")
     failed = any(reason.startswith(FAILS) for result in results for _, reason in result.left)
     changed, empty = (any(result.changed for result in results), not any(result.left for result in results))
@@ -118,7 +116,7 @@ def _is_found_here(path: Path) -> bool:
     return here not in (home, *home.parents) and path.resolve().is_relative_to(here)
 
 
-def _why_it_fails(start_seconds: float, entry: Mapping[str, Any]) -> str | None:
+def _why_it_fails(start_seconds: float, entry: Mapping[str, Any]) -> Failure | None:
     named = dict(pairwise(entry["args"])).get("--name", "a server")
     if (reason := why_untested(entry)) is not None:
         _say(f"not tested: {named}: {reason}")
@@ -127,9 +125,9 @@ def _why_it_fails(start_seconds: float, entry: Mapping[str, Any]) -> str | None:
     return why_it_fails(entry, start_seconds)
 
 
-def _once(ask: Callable[[Mapping[str, Any]], str | None]) -> Callable[[Mapping[str, Any]], str | None]:
-    """Ask about each entry once, however often its file has to be rewritten."""
-    known = cache(lambda written: ask(orjson.loads(written)))
+def _once(test: Callable[[Mapping[str, Any]], Failure | None]) -> Callable[[Mapping[str, Any]], Failure | None]:
+    """Test each entry once, however often its file has to be rewritten."""
+    known = cache(lambda written: test(orjson.loads(written)))
     return lambda entry: known(orjson.dumps(entry))
 
 

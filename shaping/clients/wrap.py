@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath, PureWindowsPath
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import tomlkit
 from tomlkit.items import InlineTable, Table
@@ -42,9 +42,8 @@ _SIGNS_IN = (
 _LISTS = ("mcpServers", "servers", "context_servers")  # most clients, VS Code, Zed
 _OPENCODE_TYPES = ("local", "remote")  # opencode and Kilo, which have their servers under "mcp"
 _UNFILLED = re.compile(r"\$\{|\{(?:env|file):")  # what only the client fills in
-_ASK_SECONDS: Final = 5.0
 _ANSWER_SECONDS: Final = 5.0
-_REFUSALS: Final = (401, 403)
+_REFUSALS: Final = ("AUTH_REQUIRED", "PERMISSION_DENIED")
 _REMOTE_MEMBERS = ("url", "httpUrl", "type", "headers", "http_headers")
 
 
@@ -58,20 +57,22 @@ class Rewritten:
     signing_in: tuple[str, ...] = ()
 
 
+class Failure(NamedTuple):
+    """Why a server cannot be used behind the proxy, and whether that is for want of credentials."""
+
+    reason: str
+    wants_credentials: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class WrapOptions:
-    """How servers are wrapped.
-
-    `asks_credentials` and `why_it_fails` ask the servers themselves: whether the one at an address wants a sign-in, and
-    why one cannot be used behind the proxy.
-    """
+    """How servers are wrapped; `why_it_fails` tries one behind the proxy, and says why it cannot be used there."""
 
     program: Sequence[str] = ("shaping",)
     options: Sequence[str] = ()
     skip: Collection[str] = ()
     oauth: bool = False
-    asks_credentials: Callable[[str], bool] = lambda _: False
-    why_it_fails: Callable[[Mapping[str, Any]], str | None] = lambda _: None
+    why_it_fails: Callable[[Mapping[str, Any]], Failure | None] = lambda _: None
 
 
 _DEFAULTS = WrapOptions()
@@ -89,21 +90,22 @@ def wrap(text: str, options: WrapOptions = _DEFAULTS, *, toml: bool = False) -> 
             return "skipped as asked"
         if is_wrapped(server):
             return "already wrapped"
-        signs_in = _signs_in(server, options.asks_credentials)
-        if signs_in and not options.oauth:
-            return _SIGNS_IN
         # The config's rules for a server go by the name that its user gave it.
-        named = ["--name", name] if not name.startswith("-") else []
-        entry = _wrapped(server, options.program, [*named, *options.options, *(["--oauth"] if signs_in else [])])
-        if isinstance(entry, str):
-            return entry
+        words = [*(["--name", name] if not name.startswith("-") else []), *options.options]
+        entry = _wrapped(server, options.program, words)
+        may_sign_in = "command" not in server and bool(url_of(server)) and not has_credentials(server)
+        signs_in = may_sign_in and wants_sign_in(server)
         # A server that wants a sign-in first cannot be tried here.
-        failure = None if signs_in else options.why_it_fails(entry)
+        failure = None if signs_in or isinstance(entry, str) else options.why_it_fails(entry)
+        if signs_in or (may_sign_in and failure is not None and failure.wants_credentials):
+            if not options.oauth:
+                return _SIGNS_IN
+            signing_in.append(url_of(server))
+            return _wrapped(server, options.program, [*words, "--oauth"])
         if failure is not None:
             # What failed, what the server printed and what to do stand on lines of their own.
-            sentences = re.sub(r"(?<![.:;,?!])\s*\n", ". ", failure.strip())
+            sentences = re.sub(r"(?<![.:;,?!])\s*\n", ". ", failure.reason.strip())
             return f"{FAILS}: {' '.join(sentences.split()).rstrip('.')}; --no-test wraps it all the same"
-        signing_in.extend([url_of(server)] if signs_in else [])
         return entry
 
     return replace(_rewrite(text, decide, toml=toml), signing_in=tuple(signing_in))
@@ -154,13 +156,6 @@ def has_credentials(server: dict[str, Any]) -> bool:
     """Return whether an entry sends a header that looks like a credential."""
     names = {str(name).lower() for name in {**(server.get("headers") or {}), **(server.get("http_headers") or {})}}
     return any(word in name for name in names for word in ("auth", "key", "token", "secret", "cookie"))
-
-
-def _signs_in(server: dict[str, Any], asks_credentials: Callable[[str], bool]) -> bool:
-    url = url_of(server)
-    if isinstance(server.get("command"), str) or not url or has_credentials(server):
-        return False
-    return wants_sign_in(server) or (not _UNFILLED.search(url) and asks_credentials(url))
 
 
 def _settled(value: Any) -> Any:
@@ -343,24 +338,6 @@ def _unwrapped_remote(server: dict[str, Any], arguments: list[str], *, toml: boo
     return entry | ({"env": kept} if kept else {}) | rest
 
 
-def asks_credentials(url: str) -> bool:
-    """Return whether a server refuses a client without credentials; one that cannot be reached counts as no."""
-    if not url.startswith(("http://", "https://")):
-        return False
-    import httpx  # noqa: PLC0415 (an extra)
-
-    info = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "shaping", "version": "1"}}
-    greeting = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": info}
-    headers = {"accept": "application/json, text/event-stream"}
-    try:
-        with httpx.stream(
-            "POST", url, json=greeting, headers=headers, timeout=_ASK_SECONDS, follow_redirects=True
-        ) as answer:
-            return answer.status_code in _REFUSALS
-    except (httpx.HTTPError, httpx.InvalidURL):
-        return False
-
-
 def why_untested(entry: Mapping[str, Any]) -> str | None:
     """Return why the server of a client's entry is not started here, or None."""
     if entry.get("disabled") is True or entry.get("enabled") is False:
@@ -369,7 +346,7 @@ def why_untested(entry: Mapping[str, Any]) -> str | None:
     return "its entry holds a variable that only your client fills in" if variable else None
 
 
-def why_it_fails(entry: Mapping[str, Any], start_seconds: float = START_SECONDS) -> str | None:
+def why_it_fails(entry: Mapping[str, Any], start_seconds: float = START_SECONDS) -> Failure | None:
     """Start the server of a client's entry, list its tools, and return why that failed, or None.
 
     On Windows, where its pipes cannot be waited for, no server is started.
@@ -390,11 +367,13 @@ def why_it_fails(entry: Mapping[str, Any], start_seconds: float = START_SECONDS)
     try:
         asyncio.run(list_tools())
     except RequestError as problem:
-        return None if problem.error.get("code") == METHOD_NOT_FOUND else str(problem)
+        told = problem.error.get("data")
+        refused = isinstance(told, dict) and told.get("code") in _REFUSALS
+        return None if problem.error.get("code") == METHOD_NOT_FOUND else Failure(str(problem), refused)
     except ServerUnavailableError as problem:
-        return outage.describe(problem.detail)
+        return Failure(outage.describe(problem.detail))
     except TimeoutError:
-        return f"it did not answer in {seconds:.0f} s"
+        return Failure(f"it did not answer in {seconds:.0f} s")
     return None
 
 

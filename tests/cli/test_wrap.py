@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import stat
 import sys
 import threading
@@ -17,7 +16,7 @@ from typer.testing import CliRunner
 
 from shaping.cli.app import build
 from shaping.cli.wrap import _edit
-from shaping.clients.wrap import asks_credentials, why_it_fails
+from shaping.clients.wrap import why_it_fails
 from shaping.settings.files import replace_file, written_beside
 
 if TYPE_CHECKING:
@@ -321,7 +320,7 @@ bearer_token_env_var = "TOKEN"
 def test_codex_keeps_its_servers_in_toml(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text(CODEX)
-    said = run("wrap", str(file), "--program", "/bin/shaping", "--offline").stderr
+    said = run("wrap", str(file), "--program", "/bin/shaping").stderr
     servers = tomllib.loads(file.read_text())["mcp_servers"]
     assert servers["files"] == {
         "command": "/bin/shaping",
@@ -378,13 +377,17 @@ def test_of_a_traceback_only_the_exceptions_own_lines_are_quoted() -> None:
     raising = "raise ValueError('the config has 1 problem:\\n  $.privat is unknown')"
     code = f"def load():\n    {raising}\nload()\n"
     entry = {"command": sys.executable, "args": ["-c", f"exec(compile({code!r}, 'x', 'exec'))"]}
-    why = str(why_it_fails(entry))
+    failure = why_it_fails(entry)
+    assert failure is not None
+    why = failure.reason
     assert "before it answered:\n  ValueError: the config has 1 problem:\n  $.privat is unknown\n" in why, why
 
 
 def test_a_server_that_closes_its_output_and_stays_is_told_from_one_that_ended() -> None:
     entry = {"command": "sh", "args": ["-c", "echo busy >&2; exec 1>&-; exec sleep 600"]}
-    assert str(why_it_fails(entry)).startswith("the server 'sh' closed its output before it answered:\n  busy")
+    failure = why_it_fails(entry)
+    assert failure is not None
+    assert failure.reason.startswith("the server 'sh' closed its output before it answered:\n  busy")
 
 
 def test_a_server_that_is_slow_to_start_gets_the_seconds_that_the_user_gives(file: Path) -> None:
@@ -489,38 +492,18 @@ def answering(status: int) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     ("status", "options", "wrapped"),
-    [(401, [], False), (401, ["--oauth"], True), (401, ["--offline"], True), (200, [], True), (404, [], True)],
+    [(401, [], False), (403, [], False), (401, ["--oauth"], True), (401, ["--no-test"], True)],
 )
-def test_a_remote_server_is_asked_whether_it_wants_credentials(
+def test_a_remote_server_that_wants_credentials_is_found_by_its_test(
     file: Path, status: int, options: list[str], wrapped: bool
 ) -> None:
     with answering(status) as url:
         file.write_text(json.dumps({"mcpServers": {"r": {"url": url}}}))
-        result = run("wrap", str(file), *options)
+        result = run("wrap", str(file), *options, test=True)
     told = result.stderr
     assert ("not wrapped: r" in told, ": it signs in by OAuth" in told) == (not wrapped, not wrapped)
     once = f"sign in once, before your client starts it: shaping tools --oauth --url {url}"
     assert (once in told) is ("--oauth" in options)
-
-
-@pytest.mark.parametrize("url", ["http://127.0.0.1:9/mcp", "ftp://x", "http://[broken/mcp", "http://x/a b"])
-def test_an_address_that_cannot_be_asked_says_nothing(url: str) -> None:
-    assert asks_credentials(url) is False
-
-
-def test_an_address_of_something_else_than_http_says_nothing() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-
-        def greet() -> None:
-            caller, _ = other.accept()
-            with caller:
-                caller.recv(65_536)
-                caller.sendall(b"220 ready for mail\r\n")
-
-        greeting = threading.Thread(target=greet)
-        greeting.start()
-        assert asks_credentials(f"http://127.0.0.1:{other.getsockname()[1]}/mcp") is False
-        greeting.join(60)
 
 
 def test_no_command_of_a_file_that_was_found_in_the_working_directory_is_run(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shaping.clients.wrap import WrapOptions, same_servers, unwrap, wrap
+from shaping.clients.wrap import Failure, WrapOptions, same_servers, unwrap, wrap
 
 CLAUDE_DESKTOP = {
     "globalShortcut": "",
@@ -157,17 +157,18 @@ def remote(**members: Any) -> str:
         ({"oauth": {"clientId": "c"}}, False, True),
         ({"auth": {"CLIENT_ID": "c"}}, False, True),
         ({"auth": "oauth"}, False, True),
-        ({"headers": {"X-Api-Key": "k"}}, True, False),
-        ({"headers": {"Authorization": "Bearer ${TOKEN}"}, "oauth": {}}, True, False),
-        ({"url": "https://${HOST}/mcp"}, True, False),
+        ({"headers": {"X-Api-Key": "k"}}, False, False),
+        ({"headers": {"Authorization": "Bearer ${TOKEN}"}, "oauth": {}}, False, False),
+        ({"url": "https://${HOST}/mcp"}, False, False),
     ],
 )
 def test_a_server_that_signs_in_by_itself_is_left_with_the_way_to_force_it(
     members: dict[str, Any], asks: bool, left: bool
 ) -> None:
     text = remote(**members)
-    result = wrap(text, WrapOptions(asks_credentials=lambda _: asks))
-    forced = wrap(text, WrapOptions(oauth=True, asks_credentials=lambda _: asks))
+    refused = Failure("HTTP status 401", wants_credentials=True) if asks else None
+    result = wrap(text, WrapOptions(why_it_fails=lambda _: refused))
+    forced = wrap(text, WrapOptions(oauth=True, why_it_fails=lambda _: refused))
     assert bool(result.left) is left
     assert ("shaping wrap --oauth" in str(result.left)) is left
     assert ("--oauth" in json.loads(forced.text)["mcpServers"]["r"]["args"]) is left
@@ -175,9 +176,15 @@ def test_a_server_that_signs_in_by_itself_is_left_with_the_way_to_force_it(
     assert same_servers(unwrap(forced.text).text, text)
 
 
-def test_a_command_is_not_asked_whether_it_signs_in() -> None:
+def test_a_refused_server_that_has_credentials_fails_for_another_reason() -> None:
+    refused = WrapOptions(why_it_fails=lambda _: Failure("HTTP status 401", wants_credentials=True))
+    ((_, reason),) = wrap(remote(headers={"X-Api-Key": "k"}), refused).left
+    assert reason == "it does not work behind the proxy: HTTP status 401; --no-test wraps it all the same"
+
+
+def test_a_command_does_not_sign_in() -> None:
     text = json.dumps({"mcpServers": {"c": {"command": "x", "auth": "y"}}})
-    assert wrap(text, WrapOptions(asks_credentials=lambda _: True)).changed == ("c",)
+    assert wrap(text).changed == ("c",)
 
 
 @pytest.mark.parametrize("url", ["https://x.example/mcp?key=s3cret", "https://me:s3cret@x.example/mcp"])
