@@ -74,15 +74,24 @@ class ToolResults:
         record_text(tool, partial(_text, result), partial(_text, shaped.wire), **about)
         return shaped.wire
 
-    def shaping_expand(self, ref: str, path: str = "", cursor: str = "", sql: str = "", search: str = "") -> str:
-        """Return what a result left out; a wrong request is answered with what to do instead."""
+    def expand(self, ref: str, path: str = "", cursor: str = "", sql: str = "", search: str = "") -> str:
+        """Return what a result left out, and enter it in the ledger; raise ToolError for a wrong request."""
         asked: dict[str, Any] = {"sql": sql or None, "search": search or None, "surface": "mcp"}
-        try:
-            found = self.shaper.expand(ref, path or None, cursor or None, **asked)
-        except ToolError as problem:
-            return f"{problem} {problem.detail.hint or ''}".strip()
+        found = self.shaper.expand(ref, path or None, cursor or None, **asked)
         record_text(found.plan.tool, "", found.text, kind="query" if sql else "expand", client=self._client)
         return found.text
+
+    def shaping_expand(self, ref: str, path: str = "", cursor: str = "", sql: str = "", search: str = "") -> str:
+        """Return what a result left out; a wrong request is answered with what to do instead."""
+        try:
+            return self.expand(ref, path, cursor, sql, search)
+        except ToolError as problem:
+            return refusal(problem)
+
+
+def refusal(problem: ToolError) -> str:
+    """Say what is wrong with a request, and what to do instead."""
+    return f"{problem} {problem.detail.hint or ''}".strip()
 
 
 ToolResults.shaping_expand.__doc__ = EXPAND_HELP  # some frameworks show a tool's docstring to their models

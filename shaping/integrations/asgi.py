@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
 
 from shaping.errors import ToolError
+from shaping.integrations import ToolResults, refusal
 from shaping.ledger import record_text
 from shaping.mcp.sessions import texts_keeper
 from shaping.present.unshaped import when_not_enabled
@@ -19,18 +23,16 @@ from shaping.settings.plan import Overrides
 from shaping.shaper import Shaper
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+    from collections.abc import Iterable
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from shaping.integrations import ConfigSource
 
-    Scope = MutableMapping[str, Any]
-    Message = MutableMapping[str, Any]
-    Receive = Callable[[], Awaitable[Message]]
-    Send = Callable[[Message], Awaitable[None]]
-
-PROFILE: Final = b"shaping-profile"  # request header: the profile to shape by, or `off`
-LEFT_OUT: Final = b"shaping-left-out"  # response header: what was left out, and the ref to ask it back
+PROFILE: Final = "shaping-profile"  # request header: the profile to shape by, or `off`
+LEFT_OUT: Final = "shaping-left-out"  # response header: what was left out, and the ref to ask it back
 _LARGEST: Final = 32 * 1024 * 1024  # bytes of an answer that is held to be shaped; a larger one passes
+_CLIENT: Final = "asgi"  # in the ledger
 
 
 class ASGIShaping:
@@ -43,7 +45,7 @@ class ASGIShaping:
 
     def __init__(
         self,
-        app: Callable[[Scope, Receive, Send], Awaitable[None]],
+        app: ASGIApp,
         config: ConfigSource = None,
         *,
         routes: Iterable[str] = (),
@@ -54,20 +56,21 @@ class ASGIShaping:
         self._routes = tuple(routes)
         self._expand_path = expand_path
         self._shaper = shaper or Shaper(config, expandable=expand_path is not None)
+        self._results = ToolResults(_CLIENT, shaper=self._shaper)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
         elif scope["path"] == self._expand_path and scope["method"] == "GET":
-            await self._expand(scope, send)
+            await (await self._expand(Request(scope)))(scope, receive, send)
         else:
             await self._shape(scope, receive, send)
 
     async def _shape(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = _HeaderMap(scope["headers"])
+        headers = Headers(scope=scope)
         profile = headers.get(PROFILE)
-        as_text = _wants_text(headers.get(b"accept"))
+        as_text = _wants_text(headers.get("accept", ""))
         is_off = profile == "off"
         wanted = any(fnmatchcase(scope["path"], route) for route in self._routes)
         wanted |= not is_off and (profile is not None or as_text)
@@ -76,8 +79,8 @@ class ASGIShaping:
             await self._app(scope, receive, held)
             return
         # The client's etag is that of the shaped answer, of which the application knows nothing.
-        given = headers.get(b"if-none-match")
-        inner = dict(scope, headers=[pair for pair in scope["headers"] if pair[0] != b"if-none-match"])
+        given = headers.get("if-none-match")
+        inner = dict(scope, headers=[pair for pair in headers.raw if pair[0] != b"if-none-match"])
         await self._app(inner, receive, held)
         if held.start is None:
             return
@@ -98,35 +101,20 @@ class ASGIShaping:
         if answered and self._shaper.mode != "off":
             plan = shaped.plan
             texts = partial(_decoded, sent), partial(_decoded, answered)
-            about: dict[str, Any] = {"client": "asgi", "profile": plan.profile, "config": plan.config_hash}
+            about: dict[str, Any] = {"client": _CLIENT, "profile": plan.profile, "config": plan.config_hash}
             record_text(plan.tool, *texts, **about, keep=texts_keeper(self._shaper, [shaped]))
 
-    async def _expand(self, scope: Scope, send: Send) -> None:
-        from urllib.parse import parse_qs  # noqa: PLC0415 (asked for after few answers)
-
-        asked = {name: values[-1] for name, values in parse_qs(scope["query_string"].decode()).items()}
+    async def _expand(self, request: Request) -> PlainTextResponse:
+        asked = {name: request.query_params.get(name, "") for name in ("ref", "path", "cursor", "sql", "search")}
         try:
-            chosen: dict[str, Any] = {name: asked.get(name) for name in ("path", "cursor", "sql", "search")}
             # In a thread: a query may take two seconds.
-            found = await asyncio.to_thread(self._shaper.expand, asked.get("ref", ""), **chosen, surface="mcp")
-            status, body = 200, found.text.encode()
-            record_text(found.plan.tool, "", found.text, kind="query" if asked.get("sql") else "expand", client="asgi")
+            return PlainTextResponse(await run_in_threadpool(self._results.expand, **asked))
         except ToolError as problem:
-            status, body = problem.detail.http or 400, f"{problem} {problem.detail.hint or ''}".strip().encode()
-        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": body})
+            return PlainTextResponse(refusal(problem), problem.detail.http or 400)
 
 
 def _decoded(body: bytes) -> str:
     return body.decode(errors="replace")
-
-
-class _HeaderMap(dict[bytes, str]):
-    """A request's headers by lower-case name; of several the last."""
-
-    def __init__(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
-        super().__init__((name.lower(), value.decode("latin-1")) for name, value in pairs)
 
 
 class _Held:
@@ -140,10 +128,9 @@ class _Held:
 
     async def __call__(self, message: Message) -> None:
         """Take one message of the application."""
-        if message["type"] == "http.response.start" and _is_json(message):
+        if message["type"] == "http.response.start" and _is_json(headers := MutableHeaders(scope=message)):
             # An answer that is not shaped varies, too: another request may get another form of it.
-            kept = [(name, value) for name, value in message["headers"] if name.lower() != b"vary"]
-            message = {**message, "headers": [*kept, (b"vary", _vary(message))]}
+            headers.add_vary_header("Accept, Shaping-Profile")
             if self.holds:
                 self.start = message
                 return
@@ -151,7 +138,7 @@ class _Held:
             await self._send(message)
             return
         self.body += message.get("body", b"")
-        streamed = message.get("more_body", False) and b"content-length" not in _HeaderMap(self.start["headers"])
+        streamed = message.get("more_body", False) and "content-length" not in Headers(scope=self.start)
         if streamed or len(self.body) > _LARGEST:
             await self.release(more=message.get("more_body", False))
 
@@ -162,9 +149,9 @@ class _Held:
             await self._send(start)
             await self._send({"type": "http.response.body", "body": bytes(self.body), "more_body": more})
 
-    async def replace(self, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    async def replace(self, status: int, headers: Headers, body: bytes) -> None:
         """Send another answer in place of the one that is held."""
-        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        await self._send({"type": "http.response.start", "status": status, "headers": headers.raw})
         await self._send({"type": "http.response.body", "body": body})
 
     def json(self) -> Any:
@@ -179,38 +166,31 @@ async def _answer(held: _Held, shaped: Shaped, *, given: str | None, as_text: bo
     """Send the shaped answer, or that it is not modified, and return the body that was sent."""
     start = required(held.start)
     body = shaped.text.encode() if as_text else orjson.dumps(shaped.value)
-    gone = {b"content-length", b"etag", b"content-type", b"content-md5", b"digest"}
-    headers = [(name, value) for name, value in start["headers"] if name.lower() not in gone]
-    headers.append((b"content-type", b"text/plain; charset=utf-8" if as_text else b"application/json"))
-    etag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
-    if any(name.lower() == b"etag" for name, _ in start["headers"]):
-        headers.append((b"etag", etag.encode()))
+    headers = MutableHeaders(scope=start)
+    has_etag = "etag" in headers
+    for name in ("content-length", "etag", "content-md5", "digest"):
+        del headers[name]
+    headers["content-type"] = "text/plain; charset=utf-8" if as_text else "application/json"
+    if has_etag:
+        headers["etag"] = etag = f'"{blake2b(body, digest_size=12).hexdigest()}"'
         if given is not None and etag in {one.strip().removeprefix("W/") for one in given.split(",")}:
             await held.replace(304, headers, b"")
             return b""
     if not as_text and (notice := shaped.notice.strip()):
-        headers.append((LEFT_OUT, notice.encode("ascii", "replace").replace(b"\n", b" ")))
-    headers.append((b"content-length", str(len(body)).encode()))
+        headers[LEFT_OUT] = notice.encode("ascii", "replace").decode().replace("\n", " ")
+    headers["content-length"] = str(len(body))
     await held.replace(start["status"], headers, body)
     return body
 
 
-def _vary(start: Message) -> bytes:
-    named = [value.decode("latin-1") for name, value in start["headers"] if name.lower() == b"vary"]
-    words = [word.strip() for value in named for word in value.split(",") if word.strip()]
-    lower = {word.lower() for word in words}
-    return ", ".join([*words, *(word for word in ("Accept", "Shaping-Profile") if word.lower() not in lower)]).encode()
-
-
-def _is_json(start: Message) -> bool:
-    headers = _HeaderMap(start["headers"])
-    kind = headers.get(b"content-type", "").partition(";")[0].strip().lower()
+def _is_json(headers: Headers) -> bool:
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     is_json = kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
-    return is_json and b"content-encoding" not in headers
+    return is_json and "content-encoding" not in headers
 
 
-def _wants_text(accept: str | None) -> bool:
-    kinds = [one.partition(";")[0].strip().lower() for one in (accept or "").split(",")]
+def _wants_text(accept: str) -> bool:
+    kinds = [one.partition(";")[0].strip().lower() for one in accept.split(",")]
     return "text/plain" in kinds and not any(kind == "*/*" or "json" in kind for kind in kinds)
 
 
