@@ -13,7 +13,7 @@ from benchmarks.asking_sources import Source, sources
 from benchmarks.results import write_section
 from shaping import Shaper
 from shaping.errors import ToolError
-from shaping.mcp.tools import EXPAND_TOOL
+from shaping.mcp.tool_entries import EXPAND_TOOL
 from shaping.store.sql import Database
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from shaping import Shaper, shape
 from shaping.encoders import encode
-from shaping.mcp.shaper import MCPShaper
+from shaping.mcp.mcp_shaper import MCPShaper
 from shaping.parsers import parse
 from shaping.parsers.terminal import clean_lines
 from shaping.paths import compile_fields

@@ -19,8 +19,8 @@ from playwright.sync_api import sync_playwright
 
 from benchmarks.corpus import payloads
 from shaping.ledger import Ledger, LedgerDatabase
+from shaping.mcp.mcp_shaper import MCPShaper
 from shaping.mcp.sessions import Session, ToolRequest
-from shaping.mcp.shaper import MCPShaper
 from shaping.page import document
 from shaping.page.data import PageSource
 from shaping.shaper import Shaper

@@ -29,7 +29,7 @@ BESIDES = re.findall(r"`([\w/]+\.py)`", SECTION.partition("\n- ")[0])
 RUN = "`shaping run -- git log`"
 MOST = {"A decorated function": 12, "A proxied call": 20, RUN: 20}
 # Of the files of a run: those of a terminal, of text that is cut, and of a command that failed.
-ELSEWHERE = {"__main__.py", "cli/app.py", "cli/run.py", "commands/cut.py", "commands/storage.py", "commands/ending.py"}
+ELSEWHERE = {"__main__.py", "cli/app.py", "cli/run.py", "commands/storage.py", "commands/ending.py"}
 # Of the files of a proxied call: those that start the program and its server, and compile the plan.
 BEFORE_THE_CALL = {"__main__.py", "child.py", "proxy/serving.py", "settings/plan.py"}
 

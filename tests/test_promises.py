@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from shaping import Shaper, tokens, using
 from shaping.cleaning import drop_empties
 from shaping.encoders import decode
-from shaping.mcp.schema import data_schema
+from shaping.mcp.output_schema import data_schema
 from shaping.settings.plan import Empties
 
 EMPTIES = Empties(nulls=True, empty_arrays=True, empty_objects=True, defaults=False)

@@ -19,7 +19,7 @@ from pydantic import PydanticSchemaGenerationError, TypeAdapter
 from pydantic.errors import PydanticUserError
 from typer import Option
 
-from shaping.apps.response import CommandCall, answers_only
+from shaping.apps.command_call import CommandCall, answers_only
 from shaping.errors import Redirect, ToolError
 from shaping.errors.codes import EXIT_TABLES, ExitTable
 from shaping.shaper import Shaper

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from shaping.budget.lines import FEW, LineChoice, choose_by_characters, missing_lines
+from shaping.budget.cut_text import FEW, LineChoice, choose_by_characters, missing_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

@@ -156,7 +156,7 @@ def _places(files: Sequence[Path]) -> str:
 
 def _check_traffic(folder: Path, config: LoadedConfig) -> Answer:
     """Check traffic; end with 1 where a contract is not kept, or no call can answer it."""
-    from shaping.learning.check import check_traffic  # noqa: PLC0415 (most checks read no traffic: costs 100 ms)
+    from shaping.learning.traffic_check import check_traffic  # noqa: PLC0415 (most checks read no traffic: costs 100 ms)
 
     quiet()
     with progress() as show:

@@ -15,7 +15,7 @@ import typer
 from shaping.cleaning import protect_or_withhold
 from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, Answer, stopped
 from shaping.cli.payloads import read_payloads, why_no_json
-from shaping.commands.response import render_wire
+from shaping.commands.rendering import render_wire
 from shaping.commands.storage import streams_of
 from shaping.ledger import record_text
 from shaping.parsers import parse_to_ask

@@ -16,7 +16,7 @@ import typer
 
 from shaping.cli.output import stopped
 from shaping.clients import find_client, texts_in
-from shaping.commands.output import decode
+from shaping.commands.capture import decode
 from shaping.mcp.parts import read_result
 from shaping.parsers import EXACT, parse
 from shaping.parsers.json import write_json

@@ -182,7 +182,7 @@ def _serve_mcp(
 
 
 def _serve_api(registry: Registry, specs: list[Spec], place: tuple[str, int], *, no_token: bool) -> None:
-    from shaping.operations.http_server import http_app, serve_api  # noqa: PLC0415 (an extra)
+    from shaping.operations.http_api import http_app, serve_api  # noqa: PLC0415 (an extra)
 
     host, port = place
     changing = any(spec.state_changing or spec.operation_type == "eval" for spec in specs)

@@ -13,7 +13,7 @@ from shaping import Shaped, Shaper, using
 from shaping.cleaning import unmatched
 from shaping.cli.output import CONFIG, FIELDS, JSON, MAX_TOKENS, PROFILE, Answer, saved_or_more, stopped
 from shaping.cli.payloads import Payload, data_of, read_bytes, text_of, why_no_json
-from shaping.commands.output import is_text
+from shaping.commands.capture import is_text
 from shaping.parsers import parse
 from shaping.present import Presented
 from shaping.present.notices import missing, noise_notice

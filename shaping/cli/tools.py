@@ -16,7 +16,7 @@ from shaping.cli.output import CONFIG, Answer, Stopped, columns
 from shaping.cli.proxy import COMMAND, HEADER, OAUTH, SERVERS, START_TIMEOUT, TRANSPORT, URL, quiet_logs, servers_of
 from shaping.clients import UNKNOWN_CLIENT
 from shaping.errors import make_error
-from shaping.mcp.tools import tool_entry
+from shaping.mcp.tool_entries import tool_entry
 from shaping.proxy.outage import describe
 from shaping.proxy.serving import print_line
 from shaping.proxy.upstream import ServerUnavailableError, connected

@@ -12,9 +12,8 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Unpack
 
-from shaping.budget.lines import Rules
-from shaping.commands.names import tool_name
-from shaping.commands.output import (
+from shaping.budget.cut_text import Rules
+from shaping.commands.capture import (
     COMMAND_FORMATS,
     LEFT_OPEN,
     SHELL_SHOWS,
@@ -24,6 +23,7 @@ from shaping.commands.output import (
     Finished,
     plain_response,
 )
+from shaping.commands.names import tool_name
 from shaping.commands.process import CommandOptions, run_process
 from shaping.parsers import Parsed, parse
 from shaping.settings.chooser import PlanChooser
@@ -195,7 +195,7 @@ def make_response(chooser: Shaper | CommandChooser, finished: Finished) -> Comma
 
 
 def _respond(chooser: Shaper | CommandChooser, finished: Finished, parsed: Parsed | None = None) -> CommandResponse:
-    from shaping.commands.response import respond  # noqa: PLC0415 (plain text does without it: costs 60 ms)
+    from shaping.commands.rendering import respond  # noqa: PLC0415 (plain text does without it: costs 60 ms)
 
     return respond(_shaper_of(chooser), finished, parsed)
 

@@ -16,7 +16,7 @@ from shaping.paths.spelling import did_you_mean, nearest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from shaping.commands.output import Finished
+    from shaping.commands.capture import Finished
     from shaping.commands.process import ProcessExit
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping import errors
-from shaping.commands.output import ByteRedactor, Capture, Finished, decode, withhold_private
+from shaping.commands.capture import ByteRedactor, Capture, Finished, decode, withhold_private
 from shaping.response import Warned
 from shaping.store.backends import Store, StoreError
 from shaping.store.expand import Stream, cursor_at, stored_streams

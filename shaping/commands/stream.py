@@ -10,9 +10,9 @@ import orjson
 
 from shaping.cleaning import Pieces
 from shaping.commands import CommandChooser, close_and_record, new_capture, plan_for
-from shaping.commands.output import SHELL_SHOWS, CommandResponse, Finished, decode
+from shaping.commands.capture import SHELL_SHOWS, CommandResponse, Finished, decode
 from shaping.commands.process import OURS, CommandOptions, run_process
-from shaping.commands.response import not_started_response, respond_to_stream
+from shaping.commands.rendering import not_started_response, respond_to_stream
 from shaping.parsers.json import read_json
 from shaping.parsers.terminal import render_terminal
 from shaping.response import CallContext

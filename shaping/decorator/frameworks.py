@@ -14,7 +14,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from shaping.errors import ToolError
-from shaping.mcp.schema import warn_unmatched, wire_schema
+from shaping.mcp.output_schema import warn_unmatched, wire_schema
 from shaping.redaction import log_fault
 from shaping.response import TOOL_WARNING, CallContext, Shaped, note, required
 

@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, TypeAdapter
 
 from shaping.mcp.errors import error_from_exception, error_from_text, error_text, exception_of_tool
-from shaping.mcp.shaper import open_mcp_shaper
+from shaping.mcp.mcp_shaper import open_mcp_shaper
 from shaping.response import CallNotes
 
 if TYPE_CHECKING:

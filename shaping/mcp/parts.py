@@ -13,7 +13,7 @@ from shaping.budget.fit import LOOK, Budget
 from shaping.cleaning import record_in
 from shaping.cleaning.call import limit_value
 from shaping.encoders import encode
-from shaping.mcp.schema import asks_inside, is_excluded, is_wrapper
+from shaping.mcp.output_schema import asks_inside, is_excluded, is_wrapper
 from shaping.mcp.sessions import TEXT, ChosenChannels, ResultContext
 from shaping.parsers import EXACT, FORMATS, Parsed, is_cheaper, parse, parse_if_cheaper
 from shaping.parsers.json import read_json, write_json

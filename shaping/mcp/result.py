@@ -17,6 +17,7 @@ from shaping.cleaning.call import clean_error, limit_error
 from shaping.envelope import recognise
 from shaping.envelope.dialects.members import warnings_member
 from shaping.mcp.errors import error_from_text, model_members, model_text, own_words
+from shaping.mcp.output_schema import is_valid
 from shaping.mcp.parts import (
     DataPart,
     ResultData,
@@ -39,7 +40,6 @@ from shaping.mcp.protection import (
     protect_structure,
     well_formed,
 )
-from shaping.mcp.schema import is_valid
 from shaping.mcp.sessions import TEXT, ChosenChannels, ResultContext, Session, ToolRequest, unlisted_entry
 from shaping.parsers.json import write_json
 from shaping.present import Presented, known_meta

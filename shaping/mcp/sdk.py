@@ -14,7 +14,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
 
 from shaping.mcp.errors import error_text
-from shaping.mcp.shaper import MCPShaper, open_mcp_shaper
+from shaping.mcp.mcp_shaper import MCPShaper, open_mcp_shaper
 from shaping.response import CallNotes
 
 if TYPE_CHECKING:

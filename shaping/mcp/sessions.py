@@ -17,7 +17,7 @@ import orjson
 from shaping.clients import KnownClient, find_client, texts_in
 from shaping.ledger import Ledger, MeasuredCall
 from shaping.ledger.call_texts import keep_texts
-from shaping.mcp.schema import advertised_schema
+from shaping.mcp.output_schema import advertised_schema
 from shaping.redaction import SplitKeyRedactor
 from shaping.response import EXPAND, CallContext, Shaped
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from shaping.errors import ErrorDetail
     from shaping.learning.record import Recorder
+    from shaping.mcp.mcp_shaper import MCPShaper
     from shaping.mcp.result import ShapedResult
-    from shaping.mcp.shaper import MCPShaper
     from shaping.response import Warned
     from shaping.settings.choices import Channels
     from shaping.settings.loading import LoadedConfig

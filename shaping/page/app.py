@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from shaping.mcp.shaper import MCPShaper
+    from shaping.mcp.mcp_shaper import MCPShaper
 
 _LOOK_SECONDS: Final = 0.5
 _SILENT_LOOKS: Final = 30  # after which a comment is sent, so that a browser that went away is noticed

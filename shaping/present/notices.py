@@ -19,10 +19,10 @@ from shaping.tokens.sampling import is_within
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from shaping.budget.lines import CutText
+    from shaping.budget.cut_text import CutText
     from shaping.present import Presented
     from shaping.settings.plan import Plan
-    from shaping.store.files import ResultFile
+    from shaping.store.result_files import ResultFile
 
 
 # What a config or a profile asks to be dropped is not news under `minimal`; what a rule or a budget took is.

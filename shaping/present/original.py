@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
-from shaping.budget.lines import missing_lines
+from shaping.budget.cut_text import missing_lines
 from shaping.encoders import holds_records
 from shaping.parsers.sections import DiffLines, LogLines, sections_of
 from shaping.paths import FieldPlan, compile_fields, select
@@ -20,7 +20,7 @@ from shaping.redaction import names_without_secrets, paths_without_secrets
 from shaping.response import CallContext, Omission, Reason, cached_property, grouped
 from shaping.settings.plan import Empties, Plan
 from shaping.store.expand import price, price_of
-from shaping.store.files import ResultFile, result_file, results_folder
+from shaping.store.result_files import ResultFile, result_file, results_folder
 from shaping.tokens import cheap, count, counter
 from shaping.values import MARK, mark_numbers
 

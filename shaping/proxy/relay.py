@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from shaping.errors import ErrorDetail
+    from shaping.mcp.mcp_shaper import MCPShaper
     from shaping.mcp.sessions import Session, ToolListNotifier, ToolRequest
-    from shaping.mcp.shaper import MCPShaper
     from shaping.proxy.router import Router
     from shaping.proxy.serving import ShaperLoader
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
     from shaping.ledger import Ledger
-    from shaping.mcp.shaper import MCPShaper
+    from shaping.mcp.mcp_shaper import MCPShaper
     from shaping.proxy.router import Router
 
 logger = logging.getLogger("shaping")
@@ -335,7 +335,7 @@ def _warm_up(mcp_shaper: MCPShaper) -> None:
 
 def _make_mcp_shaper(options: Options) -> MCPShaper:
     """Load shaping by a command line's options."""
-    from shaping.mcp.shaper import open_proxy_shaper  # noqa: PLC0415 (loaded on a thread: costs 350 ms)
+    from shaping.mcp.mcp_shaper import open_proxy_shaper  # noqa: PLC0415 (loaded on a thread: costs 350 ms)
 
     environ = dict(os.environ) | ({"SHAPING_PROFILE": options.profile} if options.profile else {})
     mcp_shaper = open_proxy_shaper(options, environ)

@@ -14,7 +14,7 @@ import typer
 import shaping
 from shaping import Shaper, ToolError
 from shaping.apps import shape_click, shape_typer
-from shaping.apps.response import PrintedOutput
+from shaping.apps.command_call import PrintedOutput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

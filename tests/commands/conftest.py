@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping.commands import make_response, plan_for
-from shaping.commands.output import Capture, CommandResponse, Finished
+from shaping.commands.capture import Capture, CommandResponse, Finished
 from shaping.commands.process import ProcessExit
 from shaping.shaper import Shaper
 

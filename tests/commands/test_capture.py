@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from io import BytesIO
 
-from shaping.commands.output import Capture
+from shaping.commands.capture import Capture
 
 
 def test_what_is_small_is_held_whole() -> None:

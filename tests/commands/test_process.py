@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shaping.commands.output import Capture
+from shaping.commands.capture import Capture
 from shaping.commands.process import ProcessExit, run_process
 
 if TYPE_CHECKING:

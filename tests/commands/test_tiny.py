@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shaping import tokens
-from shaping.budget.lines import Cutter, NumberedLines, Rules
-from shaping.commands.cut import OutputCutter
+from shaping.budget.cut_text import Cutter, NumberedLines, Rules
+from shaping.commands.rendering import OutputCutter
 
 if TYPE_CHECKING:
     from shaping.shaper import Shaper

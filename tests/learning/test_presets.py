@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from benchmarks import corpus
 from shaping import Shaper
 from shaping.cli.app import build
-from shaping.learning.check import check_call
 from shaping.learning.traffic import ToolCall, read_file, traffic_files
+from shaping.learning.traffic_check import check_call
 from shaping.settings.loading import load
 from shaping.settings.sources import server_presets
 from shaping.tokens import exact

@@ -17,8 +17,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from shaping import Shaper, tokens
 from shaping.ledger import Ledger, MeasuredCall
+from shaping.mcp.mcp_shaper import MCPShaper
 from shaping.mcp.sessions import Session
-from shaping.mcp.shaper import MCPShaper
 
 LONG, SHORT = "a tool sent a lot of words " * 40, "few words"
 

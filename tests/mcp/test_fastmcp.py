@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from shaping import Envelope, ToolError as CodedError, shape
 from shaping.mcp.fastmcp import ShapingMiddleware
-from shaping.mcp.tools import EXPAND_TOOL
+from shaping.mcp.tool_entries import EXPAND_TOOL
 from shaping.shaper import Shaper
 from shaping.tokens import exact
 

@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from shaping.mcp.shaper import prewarm
+from shaping.mcp.mcp_shaper import prewarm
 
 LOADED = """
 import sys
-from shaping.mcp.shaper import prewarm
+from shaping.mcp.mcp_shaper import prewarm
 prewarm("o200k_base", schemas=True).join(120)
 needed = ("shaping.noise", "shaping.encoders.formats", "shaping.redaction", "shaping.tokens.counters")
 print(all(name in sys.modules for name in needed))

@@ -13,8 +13,8 @@ from shaping import tokens
 from shaping.cli.demo import issues
 from shaping.clients import find_client
 from shaping.mcp import result as module
+from shaping.mcp.mcp_shaper import MCPShaper
 from shaping.mcp.sessions import Session, ToolRequest
-from shaping.mcp.shaper import MCPShaper
 from shaping.response import CallContext
 from shaping.shaper import Shaper
 

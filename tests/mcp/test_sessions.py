@@ -8,8 +8,8 @@ from mcp.server.connection import Connection, NotifyOnlyOutbound
 
 from shaping import using
 from shaping.mcp import sessions as module
+from shaping.mcp.mcp_shaper import MCPShaper
 from shaping.mcp.sessions import Sessions, ToolRequest
-from shaping.mcp.shaper import MCPShaper
 from shaping.shaper import Shaper
 
 

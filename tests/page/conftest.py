@@ -15,8 +15,8 @@ import orjson
 import pytest
 
 from shaping.ledger import Ledger, LedgerDatabase
+from shaping.mcp.mcp_shaper import MCPShaper
 from shaping.mcp.sessions import Session, ToolRequest
-from shaping.mcp.shaper import MCPShaper
 from shaping.shaper import Shaper
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

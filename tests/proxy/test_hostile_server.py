@@ -506,7 +506,7 @@ async def test_the_log_of_a_fault_of_ours_says_where_and_not_what(
         def fail(*_: Any, **__: Any) -> Any:
             raise ValueError("hunter" + "2" * 3)
 
-        monkeypatch.setattr("shaping.mcp.shaper.MCPShaper.shape_result", fail)
+        monkeypatch.setattr("shaping.mcp.mcp_shaper.MCPShaper.shape_result", fail)
         answer = await driver.call("mirror", result={"content": []})
     assert "the answer is withheld" in str(answer)
     assert "ValueError" in caplog.text

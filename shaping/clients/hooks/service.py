@@ -19,7 +19,7 @@ import orjson
 from shaping.cleaning import WITHHELD, protect
 from shaping.clients.hooks.results import HookedResult, read_hook_result
 from shaping.commands import make_response, new_capture, plan_for
-from shaping.commands.output import Finished
+from shaping.commands.capture import Finished
 from shaping.commands.process import ProcessExit
 from shaping.ledger import record_text
 from shaping.ledger.call_texts import keep_output

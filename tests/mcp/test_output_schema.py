@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from shaping.mcp.schema import _compiled, is_valid, usable
+from shaping.mcp.output_schema import _compiled, is_valid, usable
 
 SCHEMA = {
     "type": "object",

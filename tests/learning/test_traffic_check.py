@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from shaping import Recorder, Shaper
-from shaping.learning.check import check_call
 from shaping.learning.drift import Baseline, DriftWatch, baseline_path, find_drift
 from shaping.learning.statistics import read_traffic
 from shaping.learning.traffic import ToolCall
+from shaping.learning.traffic_check import check_call
 from shaping.settings.loading import load
 
 TOOLS = [

@@ -9,8 +9,8 @@ import pytest
 
 from shaping import tokens
 from shaping.clients import UNKNOWN_CLIENT, KnownClient, find_client
-from shaping.mcp.schema import advertised_schema
-from shaping.mcp.tools import EXPAND_TOOL, expand_entry, tool_entry
+from shaping.mcp.output_schema import advertised_schema
+from shaping.mcp.tool_entries import EXPAND_TOOL, expand_entry, tool_entry
 from shaping.shaper import Shaper
 
 ISSUE = {

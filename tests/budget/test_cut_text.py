@@ -4,7 +4,7 @@ import re
 
 from hypothesis import given, settings, strategies as st
 
-from shaping.budget.lines import Cutter, CutText, NumberedLines, Rules
+from shaping.budget.cut_text import Cutter, CutText, NumberedLines, Rules
 from shaping.tokens import counter
 
 COUNTER = counter("o200k_base")

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from shaping import envelope as envelopes
-from shaping.budget.lines import Cutter, CutText, NumberedLines
+from shaping.budget.cut_text import Cutter, CutText, NumberedLines
 from shaping.cleaning import may_be_envelope, replaced, unmatched
 from shaping.cleaning.call import clean_envelope
-from shaping.commands.cut import CutOutputs, OutputCutter, fit_outputs, stderr_share
-from shaping.commands.ending import error_of, not_started
-from shaping.commands.output import (
+from shaping.commands.capture import (
     LEFT_OPEN,
     CommandResponse,
     Finished,
     plain_response,
     protect_output,
 )
+from shaping.commands.ending import error_of, not_started
 from shaping.commands.storage import StoredOutput
 from shaping.errors.texts import plain_without_secrets
 from shaping.parsers import Parsed
@@ -31,8 +30,9 @@ from shaping.redaction import without_secrets
 from shaping.response import CallContext, Warned
 from shaping.settings.plan import as_paths
 from shaping.shaper import for_rows
-from shaping.store.files import ResultFile, result_file, results_folder
+from shaping.store.result_files import ResultFile, result_file, results_folder
 from shaping.tokens import counter
+from shaping.tokens.sampling import is_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 _REF: Final = "r_mje4ezyohk4ousux5wk7vm2nti"  # a placeholder, as dear as any ref
 _REF_AND_CURSOR: Final = f'"ref":"{_REF}","cursor":"{_REF}:'  # what is added to an envelope
+_TRIES: Final = 8  # until what is said of cut lines fits beside them
+_NOTHING: Final = CutText("", 0, whole=False)
 _SPARE = 8  # tokens that may be added where two texts join
 # Warnings that other facts state more shortly, or that were logged to standard error when the config was read.
 _STATED: Final = frozenset({"REDACTED", "ERRORS_CUT", "BAD_CONFIG"})
@@ -172,12 +174,34 @@ class _Response:
     # Text.
 
     def _text(self) -> CommandResponse:
-        fit = partial(fit_outputs, self._cutter, self._plan.max_tokens, self._counter.exact, self._with_text)
-        response = fit(plain=self._plain)
+        response = self._fitted()
         if self._file is not None and self._file.path.name in response.stderr and not self._file.write():
             self._file = None  # then a ref leads to the rest
-            response = fit(plain=self._plain)
+            response = self._fitted()
         return response
+
+    def _fitted(self) -> CommandResponse:
+        """Try cuts of lines until one fits with what the response says of it."""
+        limit, exact = self._plan.max_tokens, self._counter.exact
+        whole = self._with_text(self._cutter.to(None), Detail.FULL)
+        if limit is None or is_within(whole.printed, limit, exact):
+            return whole
+        # Where there is hardly room for a line besides counts and a cursor, less is said of the cut.
+        for detail in Detail:
+            room = limit
+            for tried in range(_TRIES):
+                cuts = self._cutter.to(room)
+                response, cut = self._with_text(cuts, detail), cuts.both
+                over = exact(response.printed) - limit
+                if detail == Detail.FULL and cut.meagre:
+                    break
+                if over <= 0:
+                    return response
+                # What a cut leaves of its room, because no line is that short, the next one leaves again at first.
+                room = max(0, (cut.tokens if tried or cut.whole else room) - over)
+        # A line of text is worth more than a budget that holds none; plain text needs no line to say that it is cut.
+        nothing = CutOutputs(_NOTHING, _NOTHING)
+        return self._with_text(nothing if self._plain else self._cutter.least(), Detail.BARE)
 
     def _with_text(self, cuts: CutOutputs, detail: Detail) -> CommandResponse:
         """Put text into a response: as data, or into the error where there is one."""
@@ -366,6 +390,63 @@ class _Response:
             redacted=any(warned.code == "REDACTED" for warned in warnings),
             more=[*told, *tag, *self._own_facts(), *more],
         )
+
+
+# Both outputs, cut to one number of tokens.
+
+
+@dataclass(frozen=True, slots=True)
+class CutOutputs:
+    """What is shown of either output."""
+
+    out: CutText
+    err: CutText
+
+    @property
+    def both(self) -> CutText:
+        """The counts of both; the sections are those of standard output."""
+        out, err = self.out, self.err
+        return CutText(
+            "",
+            out.tokens + err.tokens,
+            out.whole and err.whole,
+            out.shown + err.shown,
+            out.missing + err.missing,
+            out.missing_errors + err.missing_errors,
+            out.list_sections,
+        )
+
+
+class OutputCutter:
+    """Cuts both outputs of a command to one number of tokens; `short` is standard output where all of it is shown."""
+
+    def __init__(self, out: Cutter, err: Cutter, *, failed: bool, short: Callable[[], str] | None = None) -> None:
+        self._out, self._err, self._failed, self._short = out, err, failed, short
+
+    def to(self, room: int | None) -> CutOutputs:
+        """Share the room: standard error gets its share at most, and each takes what the other leaves."""
+        if room is None:
+            out, err = self._out.to(None), self._err.to(None)
+            return CutOutputs(replace(out, text=self._short()) if self._short and out.whole else out, err)
+        err = self._err.to(stderr_share(room, failed=self._failed))
+        out = self._out.to(room - err.tokens)
+        return CutOutputs(out, err if err.whole else self._err.to(room - out.tokens))
+
+    def least(self) -> CutOutputs:
+        """Show the most important line of either output, however little room there is."""
+        out, err = self._out.least(), self._err.least()
+        first, second = (err, out) if self._failed else (out, err)
+        one = first if first.shown else second
+        return CutOutputs(_unless(out, one, self._out), _unless(err, one, self._err))
+
+
+def stderr_share(room: int, *, failed: bool) -> int:
+    """Return the share of standard error: half after a failure, else a quarter."""
+    return room // (2 if failed else 4)
+
+
+def _unless(least: CutText, one: CutText, cutter: Cutter) -> CutText:
+    return least if least is one or least.whole else cutter.to(0)
 
 
 def _plan_beside(said: str, plan: Plan) -> Plan:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping.errors.codes import list_codes
-from shaping.mcp.schema import advertised_schema, inside_wrapper, warn_unmatched
+from shaping.mcp.output_schema import advertised_schema, inside_wrapper, warn_unmatched
 from shaping.mcp.sessions import BOTH, ToolEntry, choose_channels
 from shaping.paths.spelling import did_you_mean, nearest
 from shaping.response import EXPAND

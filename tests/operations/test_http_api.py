@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from shaping.errors import ToolError
 from shaping.operations.access import Access, Identity
-from shaping.operations.http_server import MAX_BODY, http_app
+from shaping.operations.http_api import MAX_BODY, http_app
 from shaping.operations.registry import Registry
 from shaping.operations.spec import make_spec
 from shaping.shaper import Shaper

@@ -10,7 +10,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from shaping.budget.lines import NumberedLines, Rules
+from shaping.budget.cut_text import NumberedLines, Rules
 from shaping.encoders import encode_lines
 from shaping.parsers import EXACT
 from shaping.parsers.terminal import clean_lines, error_lines

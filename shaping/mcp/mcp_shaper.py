@@ -15,8 +15,8 @@ from shaping.errors import ErrorDetail, ToolError, from_exception, make_error
 from shaping.errors.exceptions import says_less
 from shaping.ledger import Ledger, open_ledger
 from shaping.mcp.errors import error_from_cause, error_from_text, error_text, own_words
+from shaping.mcp.output_schema import advertised_schema, shows_no_more, usable
 from shaping.mcp.result import ShapedResult, error_result, shape_in_context, text_of, with_meta
-from shaping.mcp.schema import advertised_schema, shows_no_more, usable
 from shaping.mcp.server_messages import MessageProtection
 from shaping.mcp.sessions import (
     CallRecorder,
@@ -29,7 +29,7 @@ from shaping.mcp.sessions import (
     ToolRequest,
     unlisted_entry,
 )
-from shaping.mcp.tools import CONTROL, EXPAND_TOOL, expand_entry, is_dropped, log_idle_rules, tool_entry
+from shaping.mcp.tool_entries import CONTROL, EXPAND_TOOL, expand_entry, is_dropped, log_idle_rules, tool_entry
 from shaping.response import EXPAND, CallContext, Warned
 from shaping.settings.patterns import is_for
 from shaping.settings.plan import Overrides, Plan, full_name

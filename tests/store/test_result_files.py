@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from shaping import Shaper
+from shaping.mcp.mcp_shaper import MCPShaper
 from shaping.mcp.sessions import Session, ToolRequest
-from shaping.mcp.shaper import MCPShaper
-from shaping.store.files import ResultFile, result_file, results_folder
+from shaping.store.result_files import ResultFile, result_file, results_folder
 
 ISSUES: list[dict[str, Any]] = [
     {"id": n, "state": "open" if n % 3 else "closed", "title": f"Issue {n} with a few words", "note": None}
