@@ -78,12 +78,13 @@ def _shortened(run: list[list[str]]) -> Iterator[str]:
 _CODE_LINE = re.compile(
     r"[ \t]*+(?P<here>>[ \t]*+)?(?:(?P<number>\d++)[ \t]*+)?(?P<bar>[|│╵+-])(?:[ \t]++(?P<words>\S.*)?)?"
 )
-_POINTS = re.compile(r"^[ \t]*+(?:[|│╵][ \t|_-]*[\^~]|>[ \t]*+\d++[ \t]*+[|│])", re.MULTILINE)
+_POINTS = r"[ \t]*(?:[|│╵][ \t|_-]*[\^~]|>[ \t]*[0-9]+[ \t]*[|│])"
+_points, _has_pointing = re.compile(_POINTS).match, matcher(f"(?m)^{_POINTS}")
 
 
 def shorten_code_frames(text: str) -> str:
     """Return a text whose messages show the lines of source code that they point at, without those around them."""
-    if ("^" not in text and "> " not in text) or not _POINTS.search(text):
+    if ("^" not in text and "> " not in text) or not _has_pointing(without_surrogates(text)):
         return text
     kept: list[str] = []
     frame: list[tuple[str, re.Match[str]]] = []
@@ -99,7 +100,7 @@ def shorten_code_frames(text: str) -> str:
 def _pointed_at(frame: list[tuple[str, re.Match[str]]]) -> Iterator[str]:
     """Return the lines of a frame that are changed or pointed at, and what is said of them; all where none is."""
     changed = [found["bar"] in "+-" for _, found in frame]
-    whole = len(frame) < _LEAST or not (any(changed) or any(_POINTS.match(line) for line, _ in frame))
+    whole = len(frame) < _LEAST or not (any(changed) or any(_points(line) for line, _ in frame))
     said = [bool(found["words"] and not found["number"]) for _, found in frame]
     for at, (line, found) in enumerate(frame):
         below = at + 1 < len(frame) and said[at + 1] and not changed[at + 1]
@@ -196,15 +197,13 @@ def _as_levels(text: str) -> str | None:
 
 _BLOB = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{400,}={0,2}(?![\w+/])")
 # The same in lines, as PEM and mails have it, and as pairs of hexadecimal digits.
-_BYTES = r"[ \t]*+(?:[A-Za-z0-9+/]{60,76}|(?:[0-9A-Fa-f]{2}:){12,32})(?=\r?$)"
+_LINE_OF_BYTES = r"[ \t]*(?:[A-Za-z0-9+/]{60,76}|(?:[0-9A-Fa-f]{2}:){12,32})"
+_has_bytes = cache(lambda: matcher(rf"[A-Za-z0-9+/]{{400}}|(?m:^{_LINE_OF_BYTES}\r?$)"))
+_BYTES = rf"{_LINE_OF_BYTES}(?=\r?$)"
 _BYTES_END = r"[ \t]*+(?:[A-Za-z0-9+/]{2,}={1,2}|[A-Za-z0-9+/]{20,}|(?:[0-9A-Fa-f]{2}:)+[0-9A-Fa-f]{2})(?=\r?$)"
 _BYTE_LINES = re.compile(rf"^{_BYTES}(?:\r?\n{_BYTES}){{5,}}(?:\r?\n{_BYTES_END})?", re.MULTILINE)
 _MOSTLY_BYTES = 0.2  # of a text is what is left of it without them
-_RUN, _LETTERS = 400, b"a"
 _REPEATS = 5  # equal lines in a row
-_AS_LETTERS = bytes(
-    ord("a") if chr(byte).isascii() and re.match("[A-Za-z0-9+/]", chr(byte)) else 0 for byte in range(256)
-)
 
 
 def reduce_text(
@@ -230,9 +229,9 @@ def reduce_text(
 
 
 def _without_base64(text: str) -> str:
-    # The pattern is tried at every letter; a search for what it cannot do without is fifty times faster.
-    may_hold_blob = _LETTERS * _RUN in text.encode("utf-8", "surrogatepass").translate(_AS_LETTERS)
-    text = _BLOB.sub(_size_of, text) if may_hold_blob else text
+    if not _has_bytes()(without_surrogates(text)):
+        return text
+    text = _BLOB.sub(_size_of, text)
     shorter = _BYTE_LINES.sub(_size_of, text)
     # Where hardly anything else is left, the bytes are what was asked for.
     return shorter if len(shorter) > _MOSTLY_BYTES * len(text) else text

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from shaping.noise.unwrap import page_text
+from shaping.parsers.terminal import matcher, without_surrogates
 
 _PAGE = re.compile(
     r"[\s\ufeff]*(?:<\?xml[^<>]*>\s*|<!--[^<>]*-->\s*)*"
@@ -23,10 +24,11 @@ _IN_PAGE = re.compile(r"\[([^\[\]]{0,200}+(?:\[[^\[\]]{0,200}+\][^\[\]]{0,200}+)
 _LINK = re.compile(
     r"\[(?>[^\[\]]{0,500}+(?:\[[^\[\]]{0,500}+\][^\[\]]{0,500}+)?+)\]\([^()\s]{0,2000}+(?:\([^()]{0,200}+\)[^()\s]{0,200}+)?+\)"
 )
-_LINE_ENDS, _BLANK_LINES = re.compile(r"(?<![ \t\xa0])[ \t\xa0]++(?=\n)"), re.compile(r"\n{3,}")
+_BLANK_LINES = re.compile(r"\n{3,}")
+_ENDS_BLANK = matcher(r"[ \t\x{a0}]\n")
 _ESCAPED = re.compile(r"(`[^`]*`)|\\([_=])")  # by a converter; in code a backslash means itself
 _NAMED_LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\([^()\s]{8,1000}\)")
-_HEADING = re.compile(r"^# \S", re.MULTILINE)
+_HEADING = re.compile(r"\n# \S")
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d+\.)?\s*(?:[-*+•]\s*)?")
 _MANY_LINKS, _LINK_LINES = 12, 5  # links of a page, and lines of nothing but links in a row
 # Characters of a line, and of all such lines, without which links are what a page is about.
@@ -46,9 +48,17 @@ def strip_page(text: str) -> str:
     if sum(_sentences(text)) < _PROSE:
         return text
     # Converters fill lines with blanks, and give links of a page whose address they do not know that of an empty one.
-    text = _BLANK_LINES.sub("\n\n", _LINE_ENDS.sub("", _without_masthead(text))).replace("](about:blank/", "](")
+    text = _BLANK_LINES.sub("\n\n", _without_line_ends(_without_masthead(text))).replace("](about:blank/", "](")
     text = _without_targets(_without_navigation(text.split("\n"), len(text)))
     return _ESCAPED.sub(r"\1\2", text) if "\\_" in text or "\\=" in text else text
+
+
+def _without_line_ends(text: str) -> str:
+    """Return a text whose lines do not end with blanks."""
+    if not _ENDS_BLANK(without_surrogates(text)):
+        return text
+    *lines, last = text.split("\n")
+    return "\n".join([*(line.rstrip(" \t\xa0") for line in lines), last])
 
 
 def _sentences(text: str) -> list[int]:
@@ -58,7 +68,7 @@ def _sentences(text: str) -> list[int]:
 
 def _without_masthead(text: str) -> str:
     """Return a page without the links before its title, where hardly anything else stands between them."""
-    title = _HEADING.search(text)
+    title = _HEADING.search(f"\n{text}")
     last = text.rfind("](", 0, title.start()) if title else -1
     end = text.find("\n", last) + 1 if last >= 0 else 0  # a date can stand between them and the title
     lines = [line for line in text[:end].split("\n") if line.strip()]

@@ -214,10 +214,16 @@ def parse_within(text: str) -> Parsed | None:
         span = _loaded("listings", "sections_span")(text)
         if parsed := _parse_span(text, span, least, ("sections",)):
             return parsed
-    spans = fences or [found.span() for found in _PARAGRAPH.finditer(text) if len(found[0]) >= least]
+    spans = fences or [_paragraph_at(text, len(text) // 2)]
     if len(spans) == 1 and (parsed := _parse_span(text, spans[0], least, FORMATS)):
         return parsed
     return None if fences else _parse_trimmed(text, least)
+
+
+def _paragraph_at(text: str, place: int) -> tuple[int, int]:
+    """Return where the paragraph around a place begins and ends."""
+    before, after = text.rfind("\n\n", 0, place), text.find("\n\n", place)
+    return before + 2 if before >= 0 else 0, after if after >= 0 else len(text.rstrip("\n"))
 
 
 def parse_tables(text: str) -> list[Parsed]:

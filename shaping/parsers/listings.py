@@ -145,7 +145,7 @@ _FACT = re.compile(
 )
 _COLON = re.compile(r":(?:\*\*)? ")  # the first colon of a fact
 _RECORDS, _FACTS = 3, 2
-_HEAD = 4096  # characters
+_HEAD, _LONG = 4096, 32_000  # characters
 _COMMON = 0.8  # of the records have a name that all are meant to have
 
 
@@ -165,6 +165,10 @@ def sections_span(text: str) -> tuple[int, int]:
 def _find_records(text: str) -> tuple[list[dict[str, Any]], int, int]:
     """Return the first run of records that have names in common, with its beginning and its end."""
     nothing: tuple[list[dict[str, Any]], int, int] = ([], 0, 0)
+    # A long text that does not begin with some, after a few sentences, is about something else.
+    beginning = text[: text.rfind("\n", 0, _LONG) + 1] if len(text) > _LONG else ""
+    if beginning and not _find_records(beginning)[0]:
+        return nothing
     # No more is counted than is asked for: a long text has thousands.
     colons, paragraphs, rules = (len(text.split(part, _RECORDS * _FACTS)) - 1 for part in (":", "\n\n", "\n--"))
     if colons < _RECORDS * _FACTS or paragraphs + rules < _RECORDS - 1:

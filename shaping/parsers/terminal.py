@@ -97,7 +97,7 @@ def _python_trace(lines: Sequence[str], at: int) -> Trace | None:
 def _stack_trace(lines: Sequence[str], at: int) -> Trace | None:
     """Find the frames of Java, JavaScript and C#, which stand below their exception."""
     # A log's line can report the error before the line of the exception.
-    named = next((named for named in (at, at + 1) if named + 1 < len(lines) and _FRAME.match(lines[named + 1])), None)
+    named = next((named for named, line in enumerate(lines[at + 1 : at + 3], at) if _FRAME.match(line)), None)
     if named is None:
         return None
     end = named + 1
