@@ -222,6 +222,16 @@ def test_a_path_to_something_empty_is_no_error(path: str) -> None:
     assert ask(value, path=path).value == ([[], []] if path == "rows[].tags" else [])
 
 
+def test_a_member_is_found_by_the_end_of_its_path_as_a_notice_names_it() -> None:
+    owners = [{"repo": {"owner": {"login": name, "url": f"/{name}"}}} for name in ("ada", "bob")]
+    assert ask({"found": owners}, path="owner.url").value == ["/ada", "/bob"]
+    chosen = ask({"found": owners}, path="owner.url,owner.login").value
+    assert chosen == {"found": owners}
+    assert ask({"url": "/top", "found": owners}, path="url").value == "/top"
+    with pytest.raises(ToolError, match="nothing at owner"):
+        ask({"found": owners}, path="owner.url", private=compile_fields(exclude=["**.url"]))
+
+
 def test_a_single_place_that_is_not_there_is_an_error_even_in_something_empty() -> None:
     with pytest.raises(ToolError, match=r"nothing at bare\.name"):
         ask({"bare": {}}, path="bare.name")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from shaping import errors
-from shaping.paths import FieldPlan, Path, PathError, compile_fields, parse, select
+from shaping.paths import FieldPlan, Path, PathError, compile_fields, deep_path, parse, select
 from shaping.paths.grammar import Index, Slice
 from shaping.paths.selection import Miss, miss
 from shaping.response import Json, counted
@@ -163,14 +163,24 @@ def resume(secret: bytes, ref: str, cursor: object) -> tuple[str, Position]:
 
 def _chosen(value: Any, path: str) -> tuple[Any, str]:
     """Return what a path names, or the records with what several paths name, and where it stands."""
-    paths = listed(value, path)
-    found = [_selected(value, one) for one in paths]
-    if len(paths) == 1:
-        return found[0], path
+    found = [_found(value, one) for one in listed(value, path)]
+    if len(found) == 1:
+        return found[0]
     try:
-        return choose_members(value, paths)
+        return choose_members(value, [one for _, one in found])
     except PathError as problem:
         raise errors.ToolError("BAD_ARGUMENT", f"the paths cannot be read together: {problem}", hint=_PATHS) from None
+
+
+def _found(value: Any, path: str) -> tuple[Any, str]:
+    """Return what a path names, and the path; where nothing is there, what ends like it at any place."""
+    try:
+        return _selected(value, path), path
+    except errors.ToolError as missed:
+        # Notices name what was left out by the end of its path.
+        if missed.detail.code != "NOT_FOUND" or path.startswith("[") or not (found := select(value, deep_path(path))):
+            raise
+        return found, deep_path(path)
 
 
 def _selected(value: Any, path: str) -> Any:
