@@ -194,14 +194,9 @@ class Records:
         return kinds
 
     def _take_sample(self) -> None:
-        rows = self.rows
-        shapes = list(map(tuple, rows))
-        self.uniform = shapes.count(shapes[0]) == len(shapes)
-        if self.uniform:
-            self.sample = rows[0], rows[-1]
-        else:
-            last_of_each = dict(zip(shapes, rows, strict=True)).values()
-            self.sample = [rows[0], *islice(last_of_each, _SHAPES)]
+        last_of_each = {tuple(row): row for row in self.rows}
+        self.uniform = len(last_of_each) == 1
+        self.sample = [self.rows[0], *islice(last_of_each.values(), _SHAPES)]
 
     def _find_long(self) -> None:
         """Find the long strings among short ones, which are seldom in a sample."""

@@ -29,21 +29,27 @@ def html_twins(records: Records) -> None:
     """Drop the HTML of records that have the same as text."""
     by_words = {meaning(name).words: name for name in reversed(records.rows[0])}  # the first of several
     for key in records.members("markup", "long", "plain"):
-        named = (by_words.get(words) for words in _names_of_text(key, records))
+        named = (by_words.get(words) for words in _names_of_text(key))
         twin = next((name for name in named if name is not None and name not in records.drop), None)
-        if twin is not None and all(_says_the_same(row.get(key), row.get(twin)) for row in records.rows):
+        if (
+            twin is not None
+            and _is_html(key, records)
+            and all(_says_the_same(row.get(key), row.get(twin)) for row in records.rows)
+        ):
             records.drop_member(key, "boilerplate")
 
 
-def _names_of_text(key: str, records: Records) -> Collection[tuple[str, ...]]:
+def _names_of_text(key: str) -> Collection[tuple[str, ...]]:
     """Return the names, as words, of members that may have as text what this one has as HTML."""
     said = meaning(key)
     if "html" in said.words:
         others = tuple(word for word in said.words if word != "html")
         return () if said.hypermedia else (others,) if others else _TWINS
-    if not any("</" in str(value) for value in records.present(key)):
-        return ()
     return [name for mark in _PLAIN for name in ((*said.words, mark), (mark, *said.words))]
+
+
+def _is_html(key: str, records: Records) -> bool:
+    return "html" in meaning(key).words or any("</" in str(value) for value in records.present(key))
 
 
 def _may_be_twin(key: str) -> bool:
