@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 import orjson
 from pydantic.alias_generators import to_snake
 
+from shaping.clients import joined_texts
 from shaping.envelope import Envelope, dialects
 from shaping.envelope.dialects.members import lenient_error, mapping
 from shaping.envelope.model import COMMON, SOURCES
@@ -138,8 +139,7 @@ def _mcp(wire: Mapping[str, Any]) -> WireReading:
 
 def _text_of(content: Any) -> Any:
     """Return the text of an MCP result's blocks, as JSON where it is JSON."""
-    blocks = [block.get("text") for block in _items(content) if isinstance(block, Mapping)]
-    text = "\n".join(block for block in blocks if isinstance(block, str))
+    text = joined_texts(content)
     try:
         return orjson.loads(text)
     except ValueError:

@@ -8,7 +8,7 @@ import io
 import sys
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import replace
-from tempfile import TemporaryFile
+from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any, TextIO
 
 import orjson
@@ -44,10 +44,8 @@ class PrintedOutput(io.TextIOWrapper):
     """
 
     def __init__(self, answers: TextIO | None = None) -> None:
-        try:
-            self._file: Any = TemporaryFile(buffering=0)  # noqa: SIM115 (closed with this stream)
-        except OSError:  # no temporary directory: text and bytes can still be captured
-            self._file = io.BytesIO()
+        # In memory, and a file for the process that asks for its descriptor.
+        self._file: Any = SpooledTemporaryFile(buffering=0)  # noqa: SIM115 (closed with this stream)
         # Unbuffered, as what another program writes comes between what is written here.
         super().__init__(self._file, encoding="utf-8", errors="backslashreplace", newline="", write_through=True)
         self.answers, self.answered = answers, False

@@ -17,9 +17,10 @@ import orjson
 
 from shaping.cli.output import Answer, need_posix, stopped
 from shaping.cli.proxy import need_extra, quiet_logs
+from shaping.clients import joined_texts
 from shaping.clients.wrap import started
 from shaping.proxy.upstream import RequestError, ServerUnavailableError, Upstream
-from shaping.response import cut_end
+from shaping.response import EXPAND, cut_end
 from shaping.settings.files import bundled, bundled_path
 from shaping.tokens import exact
 
@@ -78,9 +79,9 @@ async def _proxied_calls() -> tuple[list[MeasuredText], str, str]:
     async with started([*PROXY, *SERVER], _environ()) as server:
         results = {name: await _call(server, "list_issues", _meta={"shaping/profile": name}) for name in PROFILES}
         ref = results["minimal"]["_meta"]["shaping"]["ref"]
-        expanded = _text(await _call(server, "shaping_expand", arguments={"ref": ref, "path": _LEFT_OUT}))
-        counted = _text(await _call(server, "shaping_expand", arguments={"ref": ref, "sql": _QUERY}))
-    return [_measured(f"the proxy, {name}", result) for name, result in results.items()], expanded, counted
+        asked = [{"ref": ref, "path": _LEFT_OUT}, {"ref": ref, "sql": _QUERY}]
+        told = [joined_texts((await _call(server, EXPAND, arguments=one))["content"]) for one in asked]
+    return [_measured(f"the proxy, {name}", result) for name, result in results.items()], told[0], told[1]
 
 
 async def _call(server: Upstream, tool: str, **params: Any) -> dict[str, Any]:
@@ -95,12 +96,8 @@ def _environ() -> dict[str, str]:
 
 
 def _measured(label: str, result: dict[str, Any]) -> MeasuredText:
-    text = _text(result)
+    text = joined_texts(result["content"])
     return MeasuredText(label, text, exact(text))
-
-
-def _text(result: dict[str, Any]) -> str:
-    return "\n".join(block["text"] for block in result["content"] if block["type"] == "text")
 
 
 def _report(raw: MeasuredText, shaped: list[MeasuredText], expanded: str, counted: str) -> Iterator[str]:

@@ -8,12 +8,12 @@ import sqlite3
 from bisect import bisect_right
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from shaping.clients import joined_texts
+from shaping.clients.hooks.results import printing_command
 from shaping.commands.names import tool_name
 from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, Usage, missing, seconds, used_values
 from shaping.tokens.counters import count_closely
@@ -206,14 +206,10 @@ def _command(tool: str, arguments: Any) -> str:
     if tool not in _SHELLS or not isinstance(arguments, dict):
         return ""
     command = arguments.get("command", arguments.get("cmd", ""))
-    words = command if isinstance(command, list) else None
-    if words is None:
-        with suppress(ValueError):
-            words = shlex.split(str(command))
-    words = words[2:] if words and len(words) > 2 and words[1] in {"-c", "-lc"} else words
-    words = shlex.split(words[0]) if words and len(words) == 1 and " " in words[0] else words
-    first = list(takewhile(lambda word: word not in {"|", ";", "&&", "||"}, words or ()))
-    return (tool_name(first) or first[0]) if first else tool
+    if isinstance(command, list):
+        command = command[2] if len(command) > 2 and command[1] in {"-c", "-lc"} else shlex.join(command)
+    printing = printing_command(str(command))
+    return "" if printing is None else tool_name(printing.argv)  # files that it reads stay as they are
 
 
 def _named(name: str) -> tuple[str, str]:
