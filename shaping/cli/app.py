@@ -1,7 +1,5 @@
 """The command line: its commands by name, each loaded when it is called, and `--help` as plain text."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The commands for configs: allow, check, explain, init and profiles."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
@@ -16,7 +14,7 @@ from shaping.page.data import own_choices, plain, readable
 from shaping.paths.spelling import did_you_mean, nearest
 from shaping.response import counted
 from shaping.settings.check import contract_problems
-from shaping.settings.choices import Surface  # noqa: TC001 (Typer reads the annotations)
+from shaping.settings.choices import Surface
 from shaping.settings.chooser import checked_environment, environment_profile
 from shaping.settings.files import bundled, config_places, find, is_in_tree, ledger_path, refuse_links
 from shaping.settings.jsonc import ConfigError, report, short_name

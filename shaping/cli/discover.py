@@ -1,10 +1,9 @@
 """`shaping discover`: what shaping would have done to the sessions that your clients keep on disk."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -22,14 +21,10 @@ from shaping.learning.traffic import (
     traffic_files,
 )
 from shaping.learning.transcripts import FORMATS, ToolReplay, find_transcripts, replay
+from shaping.ledger.prices import Price
 from shaping.redaction import without_secrets
 from shaping.response import EXPAND, counted
 from shaping.shaper import Shaper
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from shaping.ledger.prices import Price
 
 RECORDINGS = typer.Argument(metavar="DIR", help="A folder of recordings to read instead of your clients' sessions.")
 HOME = typer.Option(metavar="DIR", help="The home directory to look in.")

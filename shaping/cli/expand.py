@@ -1,13 +1,11 @@
 """`shaping expand` and `shaping query`: ask for what an answer left out, or a SELECT of a file's records."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import orjson
 import typer
@@ -17,6 +15,7 @@ from shaping.cli.output import CONFIG, JSON, MAX_TOKENS, Answer, stopped
 from shaping.cli.payloads import read_payloads, why_no_json
 from shaping.commands.rendering import render_wire
 from shaping.commands.storage import streams_of
+from shaping.envelope import Dialect
 from shaping.ledger import record_text
 from shaping.parsers import parse_to_ask
 from shaping.present.expansion import present_rows
@@ -25,9 +24,6 @@ from shaping.settings.plan import Overrides
 from shaping.shaper import Shaper
 from shaping.store.expand import stream_parts
 from shaping.store.sql import Database
-
-if TYPE_CHECKING:
-    from shaping.envelope import Dialect
 
 REF = typer.Argument(metavar="REF", help="The ref that the answer gave.")
 PATH = typer.Argument(

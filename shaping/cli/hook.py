@@ -1,7 +1,5 @@
 """`shaping hook`: shape the results of a client's own shell, search and fetch tools."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path

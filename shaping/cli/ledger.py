@@ -1,7 +1,5 @@
 """The commands that read the ledger: stats, last, ui and report; its file, how far back they look, and prices."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

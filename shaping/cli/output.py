@@ -1,7 +1,5 @@
 """What our commands share: options, envelopes under `--json`, messages for people, progress, a server's address."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import os

@@ -1,7 +1,5 @@
 """Files of tool results: a JSON document, JSON lines, plain text, or a whole MCP result."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import sys

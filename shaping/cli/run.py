@@ -3,12 +3,10 @@
 Where nobody looks at a terminal, `__main__.py` runs a plain `shaping run -- COMMAND` without loading Typer.
 """
 
-from __future__ import annotations
-
 import logging
 from functools import partial
-from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -27,16 +25,13 @@ from shaping.cli.output import (
     stopped,
 )
 from shaping.commands import run_and_print
-from shaping.commands.process import OURS
+from shaping.commands.process import OURS, CommandOptions
 from shaping.commands.stream import stream_program
 from shaping.envelope import Dialect, exit_code_for
 from shaping.errors import ToolError, from_exception, make_error
 from shaping.learning.record import Recorder
 from shaping.settings.jsonc import ConfigError
 from shaping.shaper import Shaper
-
-if TYPE_CHECKING:
-    from shaping.commands.process import CommandOptions
 
 COMMAND = typer.Argument(help="The command, after --: shaping run -- git log", metavar="COMMAND...")
 TOOL = typer.Option(metavar="NAME", help="The tool whose rules apply; without it, the program and its subcommand.")

@@ -1,11 +1,9 @@
 """`shaping serve`: turn an HTTP API, or your own functions, into a server whose answers are already shaped."""
 
-from __future__ import annotations
-
 import os
 import sys
 from importlib.util import find_spec
-from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
+from pathlib import Path
 from secrets import token_urlsafe
 from typing import Annotated, Literal
 

@@ -1,9 +1,7 @@
 """`shaping shape`: shape a JSON document as a tool's answer would be."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
+from pathlib import Path
 from typing import Annotated, Any
 
 import orjson

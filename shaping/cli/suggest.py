@@ -1,10 +1,8 @@
 """`shaping suggest`: rules for the tools of some recorded traffic."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict, replace
-from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
+from pathlib import Path
 from typing import Annotated
 
 import typer

@@ -1,11 +1,10 @@
 """`shaping tools` and `shaping manifest`: what a server's tool definitions cost, and what this program can do."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Mapping
 from importlib.metadata import version
-from pathlib import Path  # noqa: TC003 (Typer reads the annotations)
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import orjson
 import typer
@@ -19,17 +18,12 @@ from shaping.errors import make_error
 from shaping.mcp.tool_entries import tool_entry
 from shaping.proxy.outage import describe
 from shaping.proxy.serving import print_line
-from shaping.proxy.upstream import ServerUnavailableError, connected
+from shaping.proxy.upstream import ServerFactory, ServerUnavailableError, connected
 from shaping.response import counted
 from shaping.settings.files import bundled
 from shaping.settings.plan import full_name
 from shaping.shaper import Shaper
 from shaping.tokens import exact
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from shaping.proxy.upstream import ServerFactory
 
 ETAG = typer.Option(
     metavar="TAG", help="The etag of an earlier manifest: an unchanged one is reported as not_modified."

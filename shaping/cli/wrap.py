@@ -1,7 +1,5 @@
 """`shaping wrap` and `shaping unwrap`: put the proxy in front of the servers in a client's config file, and back."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import sys

@@ -3,12 +3,11 @@
 What the files share stands here. A file imports its framework; nothing else in the package imports a file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
+from os import PathLike
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypedDict
+from typing import Any, Final, TypeAlias, TypedDict
 
 from pydantic_core import to_json
 
@@ -20,10 +19,7 @@ from shaping.mcp.sessions import texts_keeper
 from shaping.response import EXPAND as EXPAND, CallContext  # its files import EXPAND from here
 from shaping.shaper import Shaper
 
-if TYPE_CHECKING:
-    from os import PathLike
-
-ConfigSource: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | None"
+ConfigSource: TypeAlias = str | PathLike[str] | Mapping[str, Any] | None
 EXPAND_HELP: Final = (
     "Get back what a shortened tool result left out. ref: from the note in that result; path: e.g. items[3].body; "
     "cursor: from the note, for the next page; sql: one SELECT over its records (the list is the table items; "

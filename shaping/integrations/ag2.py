@@ -1,7 +1,5 @@
 """AG2 (AutoGen): a middleware that shapes tool results, and the tool that brings back what was left out."""
 
-from __future__ import annotations
-
 from typing import Any, Unpack
 
 from ag2.events import DataInput, TextInput, ToolErrorEvent, ToolResultEvent

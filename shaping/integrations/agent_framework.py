@@ -1,7 +1,5 @@
 """Microsoft Agent Framework: a function middleware, and the tool that brings back what was left out."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any, Unpack
 

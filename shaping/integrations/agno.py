@@ -1,7 +1,5 @@
 """Agno: a tool hook that shapes results, and the tool that brings back what was left out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from inspect import isawaitable
 from typing import Any, Unpack

@@ -1,33 +1,26 @@
 """ASGI: the JSON answers of a web API, shaped for the agents that call it directly."""
 
-from __future__ import annotations
-
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import orjson
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shaping.errors import ToolError
-from shaping.integrations import ToolResults, refusal
+from shaping.integrations import ConfigSource, ToolResults, refusal
 from shaping.ledger import record_text
 from shaping.mcp.sessions import texts_keeper
 from shaping.present.unshaped import when_not_enabled
 from shaping.response import CallContext, Shaped, required
 from shaping.settings.plan import Overrides
 from shaping.shaper import Shaper
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from shaping.integrations import ConfigSource
 
 PROFILE: Final = "shaping-profile"  # request header: the profile to shape by, or `off`
 LEFT_OUT: Final = "shaping-left-out"  # response header: what was left out, and the ref to ask it back

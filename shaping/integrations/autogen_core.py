@@ -1,7 +1,5 @@
 """AutoGen: tools whose results are shaped where AutoGen writes them as text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from copy import copy
 from typing import Any, Unpack

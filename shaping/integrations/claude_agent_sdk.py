@@ -1,7 +1,5 @@
 """Claude Agent SDK: in-process tools with shaped results, and a hook for the tools of MCP servers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Unpack

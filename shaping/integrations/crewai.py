@@ -1,8 +1,6 @@
 """CrewAI: a hook that shapes tool results, and the tool that brings back what was left out."""
 
-from __future__ import annotations
-
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 from crewai.hooks import register_after_tool_call_hook, unregister_after_tool_call_hook
 from crewai.tools import tool
@@ -17,7 +15,7 @@ class CrewAIShaping:
         self._results = ToolResults("crewai", config, **options)
         self._hook = self.after_tool_call
 
-    def register(self) -> CrewAIShaping:
+    def register(self) -> Self:
         """Take part in the tool calls of every crew of this process, as CrewAI's hooks do."""
         register_after_tool_call_hook(self._hook)
         return self

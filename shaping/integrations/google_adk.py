@@ -1,7 +1,5 @@
 """Google ADK: a plugin for runners, and a callback for single agents."""
 
-from __future__ import annotations
-
 from typing import Any, Unpack
 
 from google.adk.plugins.base_plugin import BasePlugin

@@ -1,7 +1,5 @@
 """LangChain and LangGraph: a middleware for agents, a wrapper for ToolNode, an interceptor for MCP adapters."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any, Unpack
 

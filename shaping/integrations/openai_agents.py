@@ -1,7 +1,5 @@
 """OpenAI Agents SDK: function tools whose results are shaped."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from copy import copy
 from typing import Any, Unpack

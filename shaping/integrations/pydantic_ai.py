@@ -1,7 +1,5 @@
 """Pydantic AI: a capability for agents, and a callback for its MCP servers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Unpack
 

@@ -1,7 +1,5 @@
 """smolagents: tools for a ToolCallingAgent; a CodeAgent computes with what tools return, and needs it unshaped."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from copy import copy
 from typing import Any, Unpack

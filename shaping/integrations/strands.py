@@ -1,7 +1,5 @@
 """Strands Agents: a hook provider that shapes tool results, and the tool that brings back what was left out."""
 
-from __future__ import annotations
-
 from typing import Any, Unpack
 
 from strands import tool
