@@ -77,8 +77,8 @@ class ShapingMiddleware(Middleware):
         await self._know(session, name, context)
         given = {"name": name, "arguments": context.message.arguments or {}, "_meta": _request_meta(context)}
         params, called = self.mcp_shaper.take_call(session, given, server)
-        if (own := self.mcp_shaper.own_answer(session, called)) is not None:
-            return tool_result(own())
+        if self.mcp_shaper.is_own(session, called):
+            return tool_result(self.mcp_shaper.own_answer(session, called))
         message = context.message.model_copy(update={"arguments": params["arguments"]})
         notes = CallNotes()
         try:

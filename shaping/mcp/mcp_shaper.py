@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -211,14 +210,16 @@ class MCPShaper:
             return name
         return self.full_name(name, server)
 
-    def own_answer(self, session: Session, called: ToolRequest) -> Callable[[], dict[str, Any]] | None:
-        """Return what answers a call that is not the server's: of our own tool, or of one that is hidden; else None."""
-        if self._is_expand(session, called):
-            return partial(self.expand, session, called.arguments or {})
-        if not self.is_hidden(session, called.name, called.server):
-            return None
+    def is_own(self, session: Session, called: ToolRequest) -> bool:
+        """Return whether a call is not for the server: of our own tool, or of one that is hidden."""
+        return self._is_expand(session, called) or self.is_hidden(session, called.name, called.server)
+
+    def own_answer(self, session: Session, called: ToolRequest) -> dict[str, Any]:
+        """Answer a call that was found not to be for the server, whatever the config says by now."""
+        if self.expandable and called.name == session.expand_name:
+            return self.expand(session, called.arguments or {})
         error = error_from_text(f"Unknown tool: {called.name!r}", called.name, session.tools)
-        return partial(self.error_result, session, called, error)
+        return self.error_result(session, called, error)
 
     def describe_error(
         self, called: ToolRequest, error: BaseException, describe: Callable[..., ErrorDetail] = error_from_cause

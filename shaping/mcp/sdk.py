@@ -116,8 +116,8 @@ class ShapedServer:
             return await call_next(ctx)
         await self._know(session, name, ctx)
         asked, called = self.mcp_shaper.take_call(session, params, self.server.name)
-        if (own := self.mcp_shaper.own_answer(session, called)) is not None:
-            return _enveloped(own(), ctx)
+        if self.mcp_shaper.is_own(session, called):
+            return _enveloped(self.mcp_shaper.own_answer(session, called), ctx)
         if asked is not params:
             ctx = replace(ctx, params=asked)
         notes = CallNotes()

@@ -123,11 +123,11 @@ class Relay:
         elif not _needs_a_look(message, pending):
             await self._send(message)
         elif pending is None or pending.method in HANDSHAKE or (self._opened and len(message.line) <= _LARGE):
-            await self._send_for_client(message, pending)
+            await self._clean_and_send(message, pending)
         else:
-            self._running.start(self._send_for_client(message, pending))  # other messages pass meanwhile
+            self._running.start(self._clean_and_send(message, pending))  # other messages pass meanwhile
 
-    async def _send_for_client(self, message: Message, pending: PendingRequest | None) -> None:
+    async def _clean_and_send(self, message: Message, pending: PendingRequest | None) -> None:
         """Pass a message of the server on, shaped or without secrets and private fields."""
         took = 0.0 if pending is None or not pending.at else monotonic() - pending.at
         try:
@@ -137,7 +137,7 @@ class Relay:
             return
         if pending is not None and pending.method == "tools/list" and self._notifier is not None:
             self._notifier.start()
-        clean = partial(self._for_client, message, pending, opened, took)
+        clean = partial(self._clean, message, pending, opened, took)
         await self._send(await asyncio.to_thread(clean) if len(message.line) > _LARGE else clean())
 
     async def _refuse(self, message: Message, pending: PendingRequest | None, problem: UnusableConfigError) -> None:
@@ -166,7 +166,7 @@ class Relay:
     async def _send_failure(self, failure: Message) -> None:
         # The last lines of the server's log stand in it, without secrets; only a usable config says what is private.
         with contextlib.suppress(UnusableConfigError):
-            failure = self._for_client(failure, None, await self._shaper_and_session())
+            failure = self._clean(failure, None, await self._shaper_and_session())
         await self._send(failure)
 
     @property
@@ -212,21 +212,22 @@ class Relay:
             self._notifier.start()
         name = str(message.params.get("name", ""))
         params, called = mcp_shaper.take_call(session, message.params, self.upstream.server_of(name))
-        find_answer = partial(mcp_shaper.own_answer, session, called)
+        is_own = partial(mcp_shaper.is_own, session, called)
         # Whose ref it is may have to be looked up in a store, which other clients do not wait for.
-        own = await asyncio.to_thread(find_answer) if name == session.expand_name else find_answer()
-        if own is not None:
-            self._running.start(self._answer(message, own))
+        if await asyncio.to_thread(is_own) if name == session.expand_name else is_own():
+            self._running.start(self._answer(message, called))
         else:
             if params is not message.params:
                 message = message_of({**message.data, "params": params})
             self._requests[message.id] = PendingRequest("tools/call", name, called, at=monotonic())
             await self.upstream.send(message)
 
-    async def _answer(self, message: Message, own: Callable[[], dict[str, Any]]) -> None:
-        await self._send(_our_answer(message, await asyncio.to_thread(own)))
+    async def _answer(self, message: Message, called: ToolRequest) -> None:
+        mcp_shaper, session = await self._shaper_and_session()
+        result = await asyncio.to_thread(mcp_shaper.own_answer, session, called)
+        await self._send(_our_answer(message, result))
 
-    def _for_client(
+    def _clean(
         self, message: Message, pending: PendingRequest | None, opened: tuple[MCPShaper, Session], took: float = 0.0
     ) -> Message:
         """Return a message of the server as the client gets it: its own bytes where nothing in it changes."""
@@ -243,7 +244,7 @@ class Relay:
                 tool = mcp_shaper.full_name(name, self.upstream.server_of(name)) if name else ""
                 clean["error"] = protection.error(clean["error"], tool)
             if "result" in clean:
-                clean["result"] = self._result_for_client(clean["result"], pending, opened, took)
+                clean["result"] = self._clean_result(clean["result"], pending, opened, took)
             if clean != message.data:
                 return message_of(clean)
             # Of a member that an object has twice, a parser reads only one; the other was never looked at for secrets.
@@ -254,7 +255,7 @@ class Relay:
                 message.id, INTERNAL_ERROR, "the answer is withheld: its secrets could not be taken out"
             )
 
-    def _result_for_client(
+    def _clean_result(
         self, result: Any, pending: PendingRequest | None, opened: tuple[MCPShaper, Session], took: float
     ) -> Any:
         """Shape the result of a tool, and take secrets and private fields out of that of any other method."""

@@ -14,7 +14,7 @@ from shaping.redaction import without_secrets
 from shaping.response import Warned
 from shaping.settings.files import FALSE, TRUE
 from shaping.settings.jsonc import ConfigError, ConfigProblem, one_of, short_name, suggestion_for
-from shaping.settings.live import LiveConfig, shared_live_config
+from shaping.settings.live import live_config
 from shaping.settings.plan import Overrides, Plan, PlanRequest
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class PlanChooser:
         """
         self._names_itself = names_itself
         self._environ = os.environ if environ is None else environ
-        self._live = _find_live(config, self._environ)
+        self._live = live_config(config, self._environ)
         if watch:  # a command that shapes once has no use for the next config
             self._live.start()
         self._tier = tier
@@ -225,17 +225,3 @@ def _problem(problem: ConfigError) -> Warned:
     first = problem.problems[0]
     where = f"{short_name(first.file)} is wrong at {first.path}"
     return Warned("BAD_CONFIG", f"{where} and is not in use as written; `shaping check` says why")
-
-
-def _find_live(config: str | PathLike[str] | Mapping[str, Any] | None, environ: Mapping[str, str]) -> LiveConfig:
-    """Find the live config: a mapping is its own, a path must be good now, a search falls back with a warning."""
-    if isinstance(config, Mapping):
-        try:
-            return LiveConfig(config, environ=environ, strict=True)
-        except ConfigError as problem:
-            # Whoever wrote the config has no use for the frames of the reader that found the problem.
-            raise problem.with_traceback(None) from None
-    live = shared_live_config(config, environ=environ, strict=config is not None)
-    if config is not None and live.problem is not None:
-        raise live.problem
-    return live

@@ -241,6 +241,20 @@ def _stat(file: Path) -> tuple[str, int, int, int, int] | None:
     return str(file), found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
+def live_config(config: Given, environ: Mapping[str, str]) -> LiveConfig:
+    """Return the live config: a mapping is its own, a path must be good now, a search falls back with a warning."""
+    if isinstance(config, Mapping):
+        try:
+            return LiveConfig(config, environ=environ, strict=True)
+        except ConfigError as problem:
+            # Whoever wrote the config has no use for the frames of the reader that found the problem.
+            raise problem.with_traceback(None) from None
+    live = shared_live_config(config, environ=environ, strict=config is not None)
+    if config is not None and live.problem is not None:
+        raise live.problem
+    return live
+
+
 def shared_live_config(
     config: str | os.PathLike[str] | None = None,
     *,

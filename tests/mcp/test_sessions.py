@@ -75,8 +75,9 @@ def test_a_call_that_was_taken_for_ours_is_answered_whatever_changes_meanwhile(t
     environ: dict[str, str] = {}
     adapter = MCPShaper(Shaper({"tools": {"hidden": {"drop": True}}}, environ=environ))
     session = adapter.sessions.of(SimpleNamespace(), adapter.shaper.loaded_config)
-    answer = adapter.own_answer(session, adapter.take_call(session, {"name": tool, "arguments": {"ref": "r_x"}}, "")[1])
+    _, called = adapter.take_call(session, {"name": tool, "arguments": {"ref": "r_x"}}, "")
+    assert adapter.is_own(session, called)
     environ["SHAPING"] = "off"
-    assert answer is not None
-    assert answer()["isError"] is True
-    assert answer()["content"][0]["text"]
+    answer = adapter.own_answer(session, called)
+    assert answer["isError"] is True
+    assert answer["content"][0]["text"]
