@@ -289,11 +289,10 @@ class ShaperLoader:
             found = _make_mcp_shaper(self.options)
         except BaseException as problem:  # noqa: BLE001 (whatever it is, whoever waits is told)
             found = problem
+            gc.enable()
         with contextlib.suppress(RuntimeError):  # the client has left already
             loop.call_soon_threadsafe(self._set_loaded, found)
-        if isinstance(found, BaseException):
-            gc.enable()
-        else:
+        if not isinstance(found, BaseException):
             _warm_up(found)
 
     def _set_loaded(self, found: MCPShaper | BaseException) -> None:
