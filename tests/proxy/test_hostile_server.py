@@ -467,7 +467,7 @@ async def test_a_large_message_is_read_and_looked_at_beside_the_event_loop(
     text = {"content": [{"type": "text", "text": json.dumps(LARGE)}], "contents": [], **LARGE}
     async with connect(command_server(MIRROR)) as driver:
         await driver.call("mirror", result={"content": []})
-        watch(Relay, "_for_client")
+        watch(Relay, "_clean")
         watch(upstream, "from_server")
         if method == "log":
             said = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": LARGE}}
@@ -476,7 +476,7 @@ async def test_a_large_message_is_read_and_looked_at_beside_the_event_loop(
             raw = '{"jsonrpc":"2.0","id":ID,"result":' + json.dumps(text) + "}"
             await driver.ask(method, {"name": "mirror", "uri": "file:///a", "arguments": {"raw": raw}})
             assert threading.get_ident() not in threads["from_server"]
-        assert threading.get_ident() not in threads["_for_client"]
+        assert threading.get_ident() not in threads["_clean"]
 
 
 async def test_a_config_that_cannot_be_used_lets_no_secret_of_a_handshake_or_list_out(
