@@ -8,6 +8,7 @@ import re
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -36,7 +37,6 @@ _LONGEST_VALUE: Final = 60  # characters of a value that is kept
 _SAMPLES: Final = 24  # calls of a tool that are kept whole, on which rules are measured
 _SAMPLE_BYTES: Final = 250_000
 _SUMS: Final = ("calls", "values", "bytes", "empty", "links", "equal", "used")
-_EACH, _ANY = 0, 1  # below a field: the elements of a list; all members of an object whose keys are data
 
 
 @dataclass(slots=True)
@@ -107,30 +107,6 @@ class Sample:
         return ToolCall(*orjson.loads(self.written))
 
 
-class _FieldNode:
-    """A field in the tree of a tool's fields: its statistics, and what stands below it."""
-
-    __slots__ = ("below", "call", "path", "statistics")
-
-    def __init__(self, path: str = "") -> None:
-        self.path = path
-        self.statistics: FieldStatistics | None = None  # none where only objects stand here
-        self.call = 0  # the last call that it was in
-        self.below: dict[str | int, _FieldNode] = {}
-
-    def child(self, name: str | int) -> _FieldNode:
-        """Return the node of a member by its name, or of _EACH or _ANY."""
-        found = self.below.get(name)
-        if found is None:
-            path = (
-                f"{self.path}.*".removeprefix(".")
-                if name == _ANY
-                else join(self.path, slice(None) if name == _EACH else name)
-            )
-            found = self.below[name] = _FieldNode(path)
-        return found
-
-
 @dataclass(slots=True)
 class ToolStatistics:
     """All calls of one tool: how many, what they cost, what fields they have, and some of them whole."""
@@ -146,7 +122,6 @@ class ToolStatistics:
     arguments: frozenset[str] = frozenset()  # names that it is called with
     fields: dict[str, FieldStatistics] = field(default_factory=dict)
     samples: dict[str, Sample] = field(default_factory=dict)  # by the hash of their content, the smallest ones
-    _root: _FieldNode = field(default_factory=_FieldNode, init=False, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -183,7 +158,7 @@ class ToolStatistics:
             self.arguments |= call.arguments.keys()
         walk = _StatisticsWalk(self, used)
         for data in call.data():
-            walk.add(data, self._root, "", 0)
+            walk.add(data, "", "", 0)
         self.used += len(walk.used)
         written = orjson.dumps([getattr(call, name) for name in _CALL_FIELDS], option=orjson.OPT_NON_STR_KEYS)
         digest = hashlib.blake2b(written, digest_size=8).hexdigest()
@@ -195,24 +170,27 @@ class _StatisticsWalk:
     """Adds the fields of one call to a tool's statistics."""
 
     def __init__(self, tool: ToolStatistics, used: Used) -> None:
-        self._fields, self._call, self._used = tool.fields, tool.calls, used
+        self._fields, self._used = tool.fields, used
+        self._paths: set[str] = set()
         self.used: set[str] = set()
 
-    def add(self, value: Any, node: _FieldNode, key: str, place: int) -> None:
-        """Take a value at a node; `place` is that of the list's element which it is part of."""
+    def add(self, value: Any, path: str, key: str, place: int) -> None:
+        """Take a value at a path; `place` is that of the list's element which it is part of."""
         kind = type(value)
         if kind is dict and value:
-            self._object(value, node, place)
+            self._object(value, path, place)
             return
-        here = node.statistics or self._start(node)
+        here = self._fields.get(path)
         if here is None:
-            return
-        if node.call != self._call:
-            node.call = self._call
+            if len(self._fields) >= _MOST_FIELDS:
+                return
+            here = self._fields[path] = FieldStatistics()
+        if path not in self._paths:
+            self._paths.add(path)
             here.calls += 1
         here.take(value)
         if kind is list:
-            below = node.child(_EACH)
+            below = f"{path}[]"
             for at, item in enumerate(value, 1):
                 self.add(item, below, key, at)
             return
@@ -221,13 +199,13 @@ class _StatisticsWalk:
             here.last_used = max(here.last_used, place)
             self.used.update(found)
 
-    def _object(self, value: dict[str, Any], node: _FieldNode, place: int) -> None:
+    def _object(self, value: dict[str, Any], path: str, place: int) -> None:
         keyed = is_keyed_by_ids(value)
         texts: set[str] = set()
         for name, item in value.items():
-            below = node.child(_ANY if keyed else name)
+            below = f"{path}.*".removeprefix(".") if keyed else _member_path(path, name)
             self.add(item, below, name, place)
-            here = below.statistics
+            here = self._fields.get(below)
             if here is None:
                 continue
             here.bytes += len(name) + 4
@@ -237,14 +215,9 @@ class _StatisticsWalk:
                 if here.sources != frozenset() and item.startswith(LINK_STARTS):
                     here.sources = _sources(item, value, value if here.sources is None else here.sources)
 
-    def _start(self, node: _FieldNode) -> FieldStatistics | None:
-        if node.path not in self._fields:
-            if len(self._fields) >= _MOST_FIELDS:
-                return None
-            self._fields[node.path] = FieldStatistics()
-        node.statistics = self._fields[node.path]
-        return node.statistics
 
+# The members of one record are those of the next.
+_member_path = lru_cache(maxsize=_MOST_FIELDS)(join)
 
 _TYPES: Final = {str: "text", list: "list", int: "number", float: "number", bool: "boolean", type(None): "null"}
 _CALL_FIELDS: Final = ("tool", "result", "form", "server", "client", "session", "time", "arguments")
