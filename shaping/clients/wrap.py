@@ -171,40 +171,33 @@ _Decide: TypeAlias = "Callable[[str, dict[str, Any]], dict[str, Any] | str]"
 
 
 def _rewrite(text: str, decide: _Decide, *, toml: bool) -> Rewritten:
-    changed: list[str] = []
-    left: list[tuple[str, str]] = []
-
-    def new_entry(name: str, server: dict[str, Any]) -> dict[str, Any] | None:
-        outcome = decide(name, server)
-        if isinstance(outcome, str):
-            left.append((name, outcome))
-            return None
-        changed.append(name)
-        return outcome
-
-    rewritten = (_rewritten_toml if toml else _rewritten_json)(text, new_entry)
-    return Rewritten(rewritten, tuple(changed), tuple(left))
-
-
-def _rewritten_json(text: str, new_entry: Callable[[str, dict[str, Any]], dict[str, Any] | None]) -> str:
-    changed: list[tuple[jsonc.JsonNode, Any]] = []
-    for name, node, server in _servers(jsonc.read(text)):
-        entry = new_entry(name, server)
-        if entry is not None:
-            changed.append((node, entry if server is node.value else _opencode_entry(entry)))
-    return jsonc.replace(text, changed)
+    """Put what is decided about each server in the place of its entry; a text is the reason why one stays."""
+    document: Any = tomlkit.parse(text) if toml else jsonc.read(text)
+    listed = [*(_toml_servers if toml else _servers)(document)]
+    outcomes = [decide(name, server) for name, _, server in listed]
+    left = [(one[0], outcome) for one, outcome in zip(listed, outcomes, strict=True) if isinstance(outcome, str)]
+    new = [(*one, entry) for one, entry in zip(listed, outcomes, strict=True) if not isinstance(entry, str)]
+    if toml:
+        for _, table, _, entry in new:
+            _update(table, entry)
+        text = tomlkit.dumps(document)
+    else:
+        written = [(node, entry if server is node.value else _opencode_entry(entry)) for _, node, server, entry in new]
+        text = jsonc.replace(text, written)
+    return Rewritten(text, tuple(name for name, *_ in new), tuple(left))
 
 
-def _rewritten_toml(text: str, new_entry: Callable[[str, dict[str, Any]], dict[str, Any] | None]) -> str:
-    document = tomlkit.parse(text)
+def _toml_servers(document: tomlkit.TOMLDocument) -> Iterator[tuple[str, Any, dict[str, Any]]]:
     for name, table in document.get("mcp_servers", {}).items():
-        entry = new_entry(name, table.unwrap()) if isinstance(table, (Table, InlineTable)) else None
-        for key in [] if entry is None else [key for key in table if key not in entry]:
-            del table[key]
-        for key, value in (entry or {}).items():
-            if key not in table or table[key] != value:
-                table[key] = value
-    return tomlkit.dumps(document)
+        if isinstance(table, (Table, InlineTable)):
+            yield name, table, table.unwrap()
+
+
+def _update(table: Any, entry: Mapping[str, Any]) -> None:
+    """Change a table to an entry; what is the same in both keeps its layout and comments."""
+    for key in [key for key in table if key not in entry]:
+        del table[key]
+    table.update({key: value for key, value in entry.items() if key not in table or table[key] != value})
 
 
 def _servers(root: jsonc.JsonNode) -> Iterator[tuple[str, jsonc.JsonNode, dict[str, Any]]]:
