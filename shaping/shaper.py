@@ -123,7 +123,7 @@ class Shaper(PlanChooser):
         mode = self.mode
         if mode == "off" or (mode == "observe" and reads_once(value)):
             return when_off(value, plan, call)
-        shaped = self._shape(plan, value, call) if plan.enabled else when_not_enabled(value, plan, call)
+        shaped = self._clean_and_present(plan, value, call) if plan.enabled else when_not_enabled(value, plan, call)
         if self._recorder is not None:
             try:
                 self._recorder(shaped)
@@ -131,7 +131,7 @@ class Shaper(PlanChooser):
                 log_fault("recording the answer of %r failed with %s\n%s", plan.tool, fault)
         return shaped if mode == "on" else when_observing(value, shaped)
 
-    def _shape(self, plan: Plan, value: Any, call: CallContext) -> Shaped:
+    def _clean_and_present(self, plan: Plan, value: Any, call: CallContext) -> Shaped:
         """Clean the value, then present it; a fault in either never costs the tool's answer."""
         started = perf_counter() if plan.debug else 0.0
         try:
@@ -153,7 +153,7 @@ class Shaper(PlanChooser):
             )
             if response is None:
                 # The records of a log would be cut at their end; cut as a text, it keeps the lines that report errors.
-                response = self._shape(plan.replace(parse=()), value, call)
+                response = self._clean_and_present(plan.replace(parse=()), value, call)
         except CleaningError as fault:
             return after_fault(fault.original, read.plan, read.call, fault.cause)
         except Exception as fault:  # noqa: BLE001 (a fault of cleaning or presenting must not cost it either)
@@ -227,7 +227,7 @@ class Shaper(PlanChooser):
         plan = self.plan(kept.meta.get("tool", ""), surface=surface)
         if search is not None:
             plan = plan.replace(max_tokens=max_tokens or plan.max_tokens)
-            return present_hits(kept, search, plan, self._shape, cursor=cursor)
+            return present_hits(kept, search, plan, self._clean_and_present, cursor=cursor)
         return expanded_page(
             kept,
             ref,
@@ -236,7 +236,7 @@ class Shaper(PlanChooser):
             path=path,
             cursor=cursor,
             max_tokens=max_tokens,
-            shape=self._shape,
+            shape=self._clean_and_present,
             render_page=render_page,
         )
 
@@ -262,7 +262,7 @@ class Shaper(PlanChooser):
             self._databases = Databases()
         key = (ref, owner or "", surface, self.loaded_config.hash)
         plan, rows = self._databases.query(key, sql, recalled)
-        return present_rows(rows, plan.replace(max_tokens=max_tokens or plan.max_tokens), self._shape)
+        return present_rows(rows, plan.replace(max_tokens=max_tokens or plan.max_tokens), self._clean_and_present)
 
     def keeper(self, surface: Surface) -> Keeper:
         """Return what writes to this shaper's store; the surface of the first call decides which."""

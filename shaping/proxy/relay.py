@@ -281,17 +281,12 @@ class Relay:
     def _remember_task(self, result: dict[str, Any], pending: PendingRequest) -> None:
         task = result.get("task")
         if isinstance(task, dict) and "taskId" in task:
-            _remember(self._calls_by_task_id, str(task["taskId"]), pending)
+            self._calls_by_task_id[str(task["taskId"])] = pending
+            if len(self._calls_by_task_id) > _MOST_REMEMBERED:
+                del self._calls_by_task_id[next(iter(self._calls_by_task_id))]
 
     async def _notify(self, method: str) -> None:
         await self._send(message_of({"jsonrpc": "2.0", "method": method}))
-
-
-def _remember(known: dict[str, Any], key: str, value: Any) -> None:
-    """Add an entry, in the place of the oldest where there are many."""
-    known[key] = value
-    if len(known) > _MOST_REMEMBERED:
-        del known[next(iter(known))]
 
 
 def _our_answer(request: Message, result: dict[str, Any]) -> Message:

@@ -19,7 +19,7 @@ these two are all that applies.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from threading import Lock
@@ -47,7 +47,6 @@ from shaping.settings.sources import (
     THE_CALL,
     ConfigSection,
     Origin,
-    Profiles,
     Sources,
     presets_for,
     presets_for_server,
@@ -239,7 +238,7 @@ class Plans:
         presets = presets_for(plan_request.tool, plan_request.surface)
         if self._sources.merged["presets"] and plan_request.surface == "mcp":
             presets = (*presets, *presets_for_server(plan_request.tool))
-        return resolve(plan_request, self._sources.configs, self._sources.profiles, presets)
+        return resolve(plan_request, self._sources, presets)
 
     def _check_request(self, plan_request: PlanRequest) -> None:
         """Raise ConfigError where a call asks for a profile, a path or a choice that there is not."""
@@ -293,17 +292,14 @@ PROTECTIVE_CHOICES = frozenset({"enabled", "profile", "private", "on_unreadable"
 
 
 def resolve(
-    plan_request: PlanRequest,
-    configs: Sequence[ConfigDocument],
-    profiles: Profiles,
-    presets: Iterable[ConfigDocument] = (),
+    plan_request: PlanRequest, sources: Sources, presets: Iterable[ConfigDocument] = ()
 ) -> dict[str, ResolvedChoice]:
     """Decide every choice for a call; the presets of a command or a tool are weaker than any config."""
     # A config of the working tree is weaker than the user's own, however exactly it names a tool.
-    layers = (presets, *((document,) for document in configs))
+    layers = (presets, *((document,) for document in sources.configs))
     configured = [each for layer in layers for each in _config_statements(plan_request, tuple(layer))]
     profile = _which_profile(plan_request, configured)
-    of_profile = [*_statements(profiles.layers(profile.value)), profile]
+    of_profile = [*_statements(sources.profiles.layers(profile.value)), profile]
     if plan_request.profile is None:
         statements = [*of_profile, *(each for each in configured if each.name != "profile")]
     else:

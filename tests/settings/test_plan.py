@@ -209,7 +209,7 @@ def test_only_a_config_of_the_users_own_asks_for_empties_to_be_dropped() -> None
     drops: dict[str, Any] = {"tool_overrides": {"search": {"exclude_null_values": True}}}
     sources, request = load({}).sources, PlanRequest("search")
     preset = ConfigDocument(str(bundled_path("config", "presets/git.json")), drops)
-    resolved = resolve(request, sources.configs, sources.profiles, [preset])
+    resolved = resolve(request, sources, [preset])
     assert resolved["exclude_null_values"].source == "preset git"
     assert not compile_plan(request, resolved, config_hash="", tokenizer="o200k_base").empties.asked
     assert load(drops).plan("search").empties.asked
