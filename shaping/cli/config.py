@@ -10,8 +10,8 @@ import typer
 
 from shaping.cli.output import CONFIG, Answer, columns, progress, quiet, stopped
 from shaping.ledger import LedgerDatabase
+from shaping.nearest import did_you_mean, nearest
 from shaping.page.data import own_choices, plain, readable
-from shaping.paths.spelling import did_you_mean, nearest
 from shaping.response import counted
 from shaping.settings.check import contract_problems
 from shaping.settings.choices import Surface

@@ -10,8 +10,8 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 from shaping import errors
+from shaping.nearest import did_you_mean, nearest
 from shaping.parsers.terminal import is_error_line
-from shaping.paths.spelling import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

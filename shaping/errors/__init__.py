@@ -14,7 +14,7 @@ from shaping.errors.codes import (
     UnknownCodeError,
     registry,
 )
-from shaping.paths.spelling import nearest
+from shaping.nearest import nearest
 
 if TYPE_CHECKING:
     from shaping.errors.detail import (

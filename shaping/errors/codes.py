@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import orjson
 
-from shaping.paths.spelling import did_you_mean, nearest
+from shaping.nearest import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -17,7 +17,7 @@ from pydantic_core.core_schema import ErrorType
 
 from shaping.errors.codes import codes_by, registry
 from shaping.errors.detail import ErrorDetail, ToolError, code_for_exit, http_error, make_error
-from shaping.paths.spelling import nearest
+from shaping.nearest import nearest
 from shaping.redaction import without_secrets
 from shaping.response import counted
 

@@ -11,7 +11,7 @@ from typing import Final
 from pydantic import BaseModel, PositiveFloat, ValidationError
 
 from shaping.errors.codes import CodedError
-from shaping.paths.spelling import did_you_mean, nearest
+from shaping.nearest import did_you_mean, nearest
 from shaping.settings.files import bundled, user_directory
 
 VARIABLE: Final = "SHAPING_PRICES"

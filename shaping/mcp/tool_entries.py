@@ -11,7 +11,7 @@ import orjson
 from shaping.errors.codes import list_codes
 from shaping.mcp.output_schema import advertised_schema, inside_wrapper, warn_unmatched
 from shaping.mcp.sessions import BOTH, ToolEntry, choose_channels
-from shaping.paths.spelling import did_you_mean, nearest
+from shaping.nearest import did_you_mean, nearest
 from shaping.response import EXPAND
 from shaping.settings.patterns import is_for, is_pattern, ranked
 from shaping.settings.plan import full_name

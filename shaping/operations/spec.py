@@ -19,9 +19,9 @@ from pydantic import ConfigDict, create_model
 
 from shaping.errors import registry
 from shaping.errors.codes import CodedError
+from shaping.nearest import did_you_mean, nearest
 from shaping.operations.access import Access, Context
 from shaping.operations.schemas import JsonSchema, OperationSchema, schema_of
-from shaping.paths.spelling import did_you_mean, nearest
 from shaping.tokens import count
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final, TypeAlias, TypeVar
 
+from shaping.nearest import nearest
 from shaping.paths.grammar import Deep, Each, Glob, Index, Name, Path, Slice, Step, join, parse
-from shaping.paths.spelling import nearest
 from shaping.response import Json, counted
 
 Rest: TypeAlias = "tuple[Step, ...]"  # what is left to match of one path

@@ -10,14 +10,10 @@ import re
 import sys
 import unicodedata
 from base64 import b64decode
-from difflib import SequenceMatcher
 from functools import lru_cache
 from html import unescape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import unquote
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 _MOST_ESCAPES = 4  # kinds of escapes inside each other
 # What shows nothing: controls, and what Unicode lets a font ignore. Half of a surrogate pair is a half of such a sign.
@@ -193,23 +189,3 @@ def names_in(text: str) -> tuple[str, ...]:
     # What looks like markup may be the name.
     parts = (part for form in dict.fromkeys((bare, whole)) for part in _BETWEEN_NAMES.split(form))
     return tuple(name[0] for part in parts if (name := _INNER.search(part)))
-
-
-def nearest(word: str, candidates: Iterable[str], n: int = 3, least: float = 0.6) -> tuple[str, ...]:
-    """Return up to n candidates that look like the word, best first; between equals, in the order given."""
-    scored = [(_closeness(word.casefold(), candidate.casefold()), candidate) for candidate in dict.fromkeys(candidates)]
-    near = sorted((pair for pair in scored if pair[0] >= least), key=lambda pair: -pair[0])
-    return tuple(candidate for _, candidate in near[:n])
-
-
-def did_you_mean(similar: Sequence[str]) -> str:
-    """Ask, behind a sentence, whether the nearest was meant; nothing where nothing is near."""
-    return f" Did you mean {similar[0]!r}?" if similar else ""
-
-
-def _closeness(word: str, candidate: str) -> float:
-    if not word or not candidate:
-        return 0.0
-    ratio = SequenceMatcher(None, word, candidate, autojunk=False).ratio()
-    # A word left unfinished (`inst` for `install`) is as good as one misspelt.
-    return max(ratio, 0.9) if min(len(word), len(candidate)) >= 3 and candidate.startswith(word) else ratio

@@ -19,7 +19,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import orjson
 
-from shaping.paths.spelling import nearest
+from shaping.nearest import nearest
 from shaping.response import Json, cut_end
 
 Keys: TypeAlias = tuple[str | int, ...]  # the path of a value in a JSON document, from its root

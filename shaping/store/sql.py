@@ -13,7 +13,7 @@ from itertools import islice, zip_longest
 from typing import Any, Final
 
 from shaping.errors import ToolError
-from shaping.paths.spelling import did_you_mean, nearest
+from shaping.nearest import did_you_mean, nearest
 from shaping.response import counted, cut_end
 from shaping.store.search import TooLargeError, compile_pattern
 from shaping.store.tables import SqlTable, find_tables, load, quote, text_among_numbers

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cache, cached_property
 from typing import Final, Literal, Protocol, Self, TypeAlias
 
+from shaping.nearest import did_you_mean, nearest
 from shaping.tokens.encoding import NAMES, Encoding
 from shaping.tokens.sampling import EXACT_UP_TO, chunks, estimate
 
@@ -139,8 +140,6 @@ class UnknownTokenizerError(ValueError):
     """A tokenizer that is neither built in nor known to tiktoken; knows its name and the names that would do."""
 
     def __init__(self, name: str, known: tuple[str, ...]) -> None:
-        from shaping.paths.spelling import did_you_mean, nearest  # noqa: PLC0415 (paths/ counts tokens)
-
         hint = did_you_mean(nearest(name, known))
         super().__init__(f"tokenizer {name!r} is not known; expected {', '.join(known)}.{hint}")
         self.name = name

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_args
 
 from shaping.envelope.dialects import flat, invariant, lean, members, sourced
 from shaping.envelope.model import Envelope, EnvelopeError, is_envelope
-from shaping.paths.spelling import did_you_mean, nearest
+from shaping.nearest import did_you_mean, nearest
 from shaping.response import Dialect
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
