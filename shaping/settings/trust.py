@@ -9,7 +9,7 @@ import hashlib
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,14 +32,6 @@ _PRIVATE: Final = frozenset({"private", "exclude_when_tier", "paths"})
 _SAYS_NOTHING: Final = frozenset({"$schema", "description", "answers"})  # keys of a section that choose nothing
 
 
-@dataclass(frozen=True, slots=True)
-class Allowed:
-    """What the user has allowed: configs by the hash of their content, and directories with all that is below them."""
-
-    configs: Mapping[str, str]
-    directories: tuple[str, ...] = ()
-
-
 def allowed_file(environ: Mapping[str, str]) -> Path:
     """Return the file that records what the user has allowed."""
     return data_directory(environ) / "allowed.json"
@@ -49,42 +41,36 @@ def is_allowed(config: Path, environ: Mapping[str, str]) -> bool:
     """Return whether the user has allowed a config with exactly this content, or a directory above it."""
     allowed = read_allowed(environ)
     place = Path(os.path.realpath(config))  # `resolve` raises where a link leads to itself
-    return any(place.is_relative_to(directory) for directory in allowed.directories) or (
-        bool(allowed.configs) and content_hash(config) in allowed.configs
-    )
+    return bool(allowed) and (content_hash(config) in allowed or any(str(above) in allowed for above in place.parents))
 
 
 def allow(place: Path, environ: Mapping[str, str]) -> None:
     """Record a config by its content, or a directory."""
-    allowed, name = read_allowed(environ), str(place.resolve())
-    if place.is_dir():
-        _write(replace(allowed, directories=tuple(dict.fromkeys([*allowed.directories, name]))), environ)
-    else:
-        _write(replace(allowed, configs={**allowed.configs, content_hash(place): name}), environ)
+    name = str(place.resolve())
+    _write({**read_allowed(environ), name if place.is_dir() else content_hash(place): name}, environ)
 
 
 def forget(place: Path, environ: Mapping[str, str]) -> bool:
     """Revoke what was allowed for a config, whatever its content, or for a directory; return False if nothing was."""
     allowed, name = read_allowed(environ), str(place.resolve())
-    left = Allowed(
-        {digest: config for digest, config in allowed.configs.items() if config != name},
-        tuple(directory for directory in allowed.directories if directory != name),
-    )
+    left = {key: known for key, known in allowed.items() if known != name}
     if left != allowed:
         _write(left, environ)
     return left != allowed
 
 
-def read_allowed(environ: Mapping[str, str]) -> Allowed:
-    """Read what the user has allowed; a damaged record allows nothing."""
+def read_allowed(environ: Mapping[str, str]) -> dict[str, str]:
+    """Read what the user has allowed, each with its place; a damaged record allows nothing.
+
+    A config is known by the hash of its content, a directory with all that is below it by its path.
+    """
     try:
-        record = orjson.loads(allowed_file(environ).read_bytes())
-        return Allowed(dict(record["configs"]), tuple(record["directories"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return Allowed({})
+        return dict(orjson.loads(allowed_file(environ).read_bytes()))
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
-def _write(allowed: Allowed, environ: Mapping[str, str]) -> None:
+def _write(allowed: Mapping[str, str], environ: Mapping[str, str]) -> None:
     file = allowed_file(environ)
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     replace_file(file, orjson.dumps(allowed, option=orjson.OPT_INDENT_2))
