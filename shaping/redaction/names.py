@@ -80,28 +80,27 @@ _ASSIGNED: Final = re.compile(
     r"""(?:[bru]{0,2}(?P<quote>["'`])(?P<quoted>[^"'`\r\n]{1,4096}+)(?P=quote)"""
     r"""|["'\\]{0,3}(?:(?i:bearer|basic|token)[ \t])?(?P<value>(?!//)[^\s"'\\,;&{}\[\]|]{2,}+))"""
 )
-_LINE: Final = re.compile(
-    r"^[ \t>*+-]{0,8}(?P<name>[^\W\d_][\w. -]{1,60}?)[ \t]{0,2}[:=][ \t]+"
-    r"(?P<value>[^\s,;=:\"'{\[|>][^,;=:\"'\r\n]*)$",
-    re.MULTILINE,
-)
 _NAME: Final = r"(?P<name>[^\W\d_][\w.:-]{1,80}+)"
-# Elements and attributes of XML and HTML, and options of commands.
-_MARKED: Final = tuple(
-    re.compile(pattern)
+_VALUES: Final = tuple(
+    re.compile(pattern, re.MULTILINE)
     for pattern in (
+        # Elements and attributes of XML and HTML, and options of commands.
         rf"<{_NAME}(?:\s[^<>]{{0,400}}+)?>\s*+(?:<!\[CDATA\[)?(?P<value>[^<>\]]+)(?:\]\]>)?\s*</",
         rf"""(?:name|key|id)=["']{_NAME}["'][^<>]{{0,200}}?\bvalue=["'](?P<value>[^"'<>]+)""",
         rf"""(?:name|key|id)=["']{_NAME}["'][^<>]{{0,200}}>\s*+(?P<value>[^<>]+)</""",
         rf"(?<!\S)--?{_NAME}[ ](?P<value>[^\s-]\S*)",
+        # A value of YAML in the lines below its name.
+        (
+            r"""^(?P<indent>[ \t]*)(?:- )?["']?(?P<name>[^\W\d_][\w.-]{1,80}+)["']?:[ \t]*"""
+            r"""(?:[|>][+-]?[0-9]?[ \t]*)?\n"""
+            r"""(?=(?P<value>(?:(?P=indent)[ \t]+\S[^\n]*(?:\n|\Z)){1,50}+))"""
+        ),
+        # All of a line behind a name; with a parenthesis in it, it is code.
+        (
+            r"^[ \t>*+-]{0,8}(?P<name>[^\W\d_][\w. -]{1,60}?)[ \t]{0,2}[:=][ \t]+"
+            r"(?P<value>[^\s,;=:\"'{(\[|>][^,;=:\"'(\r\n]*)$"
+        ),
     )
-)
-# A value of YAML in the lines below its name.
-_BLOCK: Final = re.compile(
-    r"""^(?P<indent>[ \t]*)(?:- )?["']?(?P<name>[^\W\d_][\w.-]{1,80}+)["']?:[ \t]*"""
-    r"""(?:[|>][+-]?[0-9]?[ \t]*)?\n"""
-    r"""(?=(?P<value>(?:(?P=indent)[ \t]+\S[^\n]*(?:\n|\Z)){1,50}+))""",
-    re.MULTILINE,
 )
 _BLOCK_SIGN: Final = re.compile(r"[|>][+-]?[0-9]?")
 _NOTHING: Final = frozenset({"null", "none", "true", "false", "yes", "no", "undefined", "nil", "required", "optional"})
@@ -132,16 +131,10 @@ def assignments(text: str, named: Named = sensitive) -> Iterator[tuple[int, int]
         group = "value" if match["quoted"] is None else "quoted"
         if match[group].lower() not in _NOTHING and not _BLOCK_SIGN.fullmatch(match[group]):
             yield match.span(group)
-    for match in (found for pattern in _MARKED for found in pattern.finditer(text)):
-        if named(match["name"]) and match["value"].strip().lower() not in _NOTHING:
-            yield match.span("value")
-    for match in _BLOCK.finditer(text):
-        if named(match["name"]):
-            value = match["value"]
+    for match in (found for pattern in _VALUES for found in pattern.finditer(text)):
+        value = match["value"]
+        if named(match["name"]) and value.strip().lower() not in _NOTHING:
             yield match.end("value") - len(value.lstrip()), match.start("value") + len(value.rstrip())
-    for match in _LINE.finditer(text):
-        if named(match["name"]) and match["value"].strip().lower() not in _NOTHING and "(" not in match["value"]:
-            yield match.start("value"), match.start("value") + len(match["value"].rstrip())
     yield from _columns(text, named)
 
 
