@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -22,16 +21,17 @@ class PriceError(CodedError):
     """A price table or a model that cannot be used; the message says which and what was expected."""
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What a model's input tokens cost, per token; a price that the table does not have is None."""
+class Price(BaseModel):
+    """What so many of a model's input tokens cost; a price that the table does not have is None."""
 
-    model: str
     input: float
-    cache_write: float | None
-    cache_read: float | None
-    currency: str
-    date: str
+    cache_write: float | None = None
+    cache_read: float | None = None
+    # What the table says of all its prices.
+    model: str = ""
+    currency: str = ""
+    date: str = ""
+    per_tokens: PositiveFloat = 1
 
     def cost(self, tokens: int, read: int = 0) -> float:
         """Return what results cost: `tokens` written once, and `read` tokens read from the cache in later turns.
@@ -39,13 +39,8 @@ class Price:
         Where the table has no price of the cache, they are read as input again.
         """
         write = self.input if self.cache_write is None else self.cache_write
-        return tokens * write + read * (self.input if self.cache_read is None else self.cache_read)
-
-
-class _ListedPrice(BaseModel):
-    input: float
-    cache_write: float | None = None
-    cache_read: float | None = None
+        turn = self.input if self.cache_read is None else self.cache_read
+        return (tokens * write + read * turn) / self.per_tokens
 
 
 class PriceTable(BaseModel):
@@ -54,7 +49,7 @@ class PriceTable(BaseModel):
     date: str
     currency: str
     per_tokens: PositiveFloat
-    models: dict[str, _ListedPrice]
+    models: dict[str, Price]
     source: str = ""
 
     def find(self, model: str) -> Price:
@@ -63,8 +58,8 @@ class PriceTable(BaseModel):
         if name not in self.models:
             near = did_you_mean(nearest(name, self.models))
             raise PriceError(f"the prices of {self.date} have no model {model!r}; --prices names another table.{near}")
-        each = {key: price and price / self.per_tokens for key, price in self.models[name]}
-        return Price(name, **each, currency=self.currency, date=self.date)
+        about = {"model": name, "currency": self.currency, "date": self.date, "per_tokens": self.per_tokens}
+        return self.models[name].model_copy(update=about)
 
 
 def load_prices(file: str | os.PathLike[str] | None = None, environ: Mapping[str, str] = os.environ) -> PriceTable:

@@ -18,7 +18,6 @@ from pydantic import BaseModel, ConfigDict
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
-from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
@@ -29,10 +28,12 @@ from shaping.operations.access import Identity, IdentityResult, resolve_identity
 from shaping.operations.registry import without_earlier
 from shaping.operations.schemas import schema_of
 from shaping.operations.spec import Spec, tool_definition
-from shaping.proxy.http_limits import SERVER_LIMITS, HostGuard
+from shaping.proxy.http_limits import SERVER_LIMITS, HostGuard, read_body
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Sequence
+
+    from starlette.requests import Request
 
     from shaping.operations.registry import Registry
     from shaping.response import Shaped
@@ -197,16 +198,11 @@ def serve_api(app: Starlette, host: str, port: int) -> None:
 
 async def _input(request: Request) -> Any:
     """Read the body, as long as it is JSON and not too long."""
-    body = bytearray()
+    body = await read_body(request, MAX_BODY)
+    if body is None:
+        raise _bad_argument(f"the body has more than {MAX_BODY} bytes")
     try:
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > MAX_BODY:
-                raise _bad_argument(f"the body has more than {MAX_BODY} bytes")
-    except ClientDisconnect:
-        raise _bad_argument("the body did not come to its end") from None
-    try:
-        return orjson.loads(bytes(body) or b"{}")
+        return orjson.loads(body or b"{}")
     except ValueError:
         raise _bad_argument("the body is not JSON") from None
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hmac
 import re
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import h11
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Iterable, Sequence
 
+    from starlette.requests import Request
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 # A name or an address and a port, and nothing of what else may stand in an address: user, path, query, fragment.
@@ -31,6 +34,18 @@ SERVER_LIMITS: dict[str, Any] = {
     "ws": "none",
     "limit_concurrency": 1024,
 }
+
+
+async def read_body(request: Request, most: int) -> bytes | None:
+    """Return a request's body; None where it has more bytes, or its client hung up and waits for no answer."""
+    body = bytearray()
+    with suppress(ClientDisconnect):
+        async for part in request.stream():
+            body += part
+            if len(body) > most:
+                return None
+        return bytes(body)
+    return None
 
 
 class BearerGuard:

@@ -15,12 +15,11 @@ import orjson
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from shaping.ledger.writer import CONTENT_TYPE
-from shaping.proxy.http_limits import SERVER_LIMITS, BearerGuard, HostGuard
+from shaping.proxy.http_limits import SERVER_LIMITS, BearerGuard, HostGuard, read_body
 from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error_message, message_of, messages_in
 from shaping.proxy.relay import Relay
 from shaping.proxy.serving import ShaperLoader, finish_anyway
@@ -372,17 +371,10 @@ async def serve_http(
 async def _body(request: Request) -> Message | Response:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         return Response("Invalid Content-Type header", status_code=400)
-    parts: list[bytes] = []
-    size = 0
-    try:
-        async for part in request.stream():
-            size += len(part)
-            if size > _MOST_BYTES:
-                return Response("Request body too large", status_code=413)
-            parts.append(part)
-    except ClientDisconnect:
-        return Response(status_code=400)
-    messages = messages_in(b"".join(parts).replace(b"\n", b" "))  # a line break that is no space cannot stand in JSON
+    body = await read_body(request, _MOST_BYTES)
+    if body is None:
+        return Response("Request body too large", status_code=413)
+    messages = messages_in(body.replace(b"\n", b" "))  # a line break that is no space cannot stand in JSON
     if len(messages) != 1:
         return _refusal(400, "Body must be a single JSON-RPC message", _PARSE_ERROR)
     if not messages[0].has_usable_id or (messages[0].is_request and messages[0].id is None):
