@@ -192,10 +192,11 @@ def count_near(text: str, limit: int, exact: Count) -> float:
         tokens = estimate_by_samples(text, exact, _FEW)
         if tokens * _FAR_BELOW <= limit:
             return tokens
-    if len(text) > 2 * _MANY * _SAMPLE:
-        tokens = estimate_by_samples(text, exact)
-        if tokens * _CLEARLY <= limit or tokens > limit * _NEARLY:
-            return tokens
+        # Of a text that is this near to its limit more samples would decide nothing.
+        if len(text) > 2 * _MANY * _SAMPLE and not limit / _CLEARLY < tokens <= limit * _NEARLY:
+            tokens = estimate_by_samples(text, exact)
+            if tokens * _CLEARLY <= limit or tokens > limit * _NEARLY:
+                return tokens
     return exact(text)
 
 
