@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from shaping.encoders.table.cells import BELOW, bares
 from shaping.encoders.table.derive import is_asked_of_a_record
 from shaping.encoders.table.model import COLUMN, Also, Group, Items, Leaf, Node, Record, Table, Text, Usual, leaves
-from shaping.encoders.table.shorten import SHARED_ROWS, endings, legend, most_common, pattern, shortened
+from shaping.encoders.table.shorten import (
+    RECURRING,
+    SENTENCE_ROWS,
+    SHARED_ROWS,
+    endings,
+    legend,
+    most_common,
+    pattern,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +33,6 @@ _LEFT = 2  # cells that must stay in a row when a nested record leaves it
 _GAP = 5  # empty cells side by side that a reader still counts right
 _WORTH = 5  # columns that a nested record must have to be worth a line of its own
 _COLUMNS = (*COLUMN, Also, Usual)
-_WITH_GROUPS = (*COLUMN, Group)
 _IN_ROWS = frozenset({Leaf, Group})
 _SELDOM = 0.5  # of the rows: a column that fewer fill comes last
 
@@ -34,19 +42,32 @@ def arranged(nodes: Sequence[Node], context: TableContext, breaks: Sequence[int]
 
     `breaks` are the rows with which another list begins; without them, each row stands alone.
     """
-    rows, columns, sections = context.count, list(leaves(nodes)), list[str]()
-    changed = _usual(columns, rows) if context.constants else {}
-    if context.constants and context.repeats and breaks is not None:
+    rows, sections, changed = context.count, list[str](), dict[int, list[Node]]()
+    columns = [(path, leaf) for path, leaf in leaves(nodes) if _may_change(leaf, rows)] if rows >= SHARED_ROWS else []
+    if columns and context.constants:
+        changed = _usual(columns, rows)
+    if columns and context.constants and context.repeats and breaks is not None:
         rest = [(path, leaf) for path, leaf in columns if id(leaf) not in changed]
         taken, said = _in_sections(rest, rows, breaks)
         both = {**changed, **taken}
         # A row with nothing left in it helps nobody to count.
         if taken and any(type(new) in _IN_ROWS for node in nodes for new in both.get(id(node), (node,))):
             changed, sections = both, said
-    if context.repeats and rows >= SHARED_ROWS:
-        plain = [leaf for _, leaf in columns if id(leaf) not in changed and not leaf.float32 and not leaf.shared]
-        changed |= {id(leaf): shortened(leaf, context) for leaf in plain}
+    if context.repeats:
+        changed |= {id(leaf): shortened(leaf, context) for _, leaf in columns if id(leaf) not in changed}
     return Table(rows, _narrowed(_ordered(nodes, rows, changed)[0]), sections)
+
+
+def _may_change(leaf: Leaf, rows: int) -> bool:
+    """Return whether a column may be written shorter: one whose cells recur, of times, paths or links, or of a log."""
+    if leaf.float32 or leaf.shared:
+        return False
+    if rows >= SENTENCE_ROWS or len(leaf.distinct) <= rows - RECURRING:
+        return True
+    if not leaf.strings:
+        return False
+    first, middle = leaf.strings[0], leaf.strings[rows // 2]
+    return "/" in first or ":" in first or first[4:5] == "-" or "/" in middle or ":" in middle
 
 
 def columns_of(nodes: Sequence[Node]) -> list[list[str]]:
@@ -68,34 +89,32 @@ def _ordered(nodes: Sequence[Node], count: int, changed: Mapping[int, Sequence[N
     """
     ordered: list[Node] = []
     filled: list[int] = []
+    is_first, rank, first = True, len(_RANKS), None  # the first column stays there where it identifies a row
     for node in nodes:
         if type(node) is Group:
             inner, rows = _ordered(node.nodes, count, changed)
             ordered.append(Group(node.name, inner))
             filled.append(rows)
+            is_first = False
             continue
         for new in changed.get(id(node), (node,)):
             ordered.append(new)
-            filled.append(count - new.cells.count("") if isinstance(new, COLUMN) else -1)
-    first, often, most = _identifier(ordered, count), _SELDOM * count, max(filled, default=-1)
+            if not isinstance(new, COLUMN):
+                filled.append(-1)
+                continue
+            filled.append(count - new.cells.count(""))
+            if type(new) is Leaf and rank >= 0:
+                own = -1 if is_first else _RANKS.get(new.name.lower(), rank)
+                if own < rank and filled[-1] == count == len(new.distinct):
+                    rank, first = own, None if is_first else new
+            is_first = False
     # What has no cells stays where it is.
+    often, most = _SELDOM * count, max(filled, default=-1)
     last = [often - rows if 0 <= rows < often else 0 for rows in filled]
     if first is None and not any(last):
         return ordered, most
     places = sorted(range(len(ordered)), key=lambda at: (last[at], ordered[at] is not first))
     return [ordered[at] for at in places], most
-
-
-def _identifier(nodes: Sequence[Node], count: int) -> Node | None:
-    """Return the column that identifies a row, where it is not the first anyway."""
-    is_first, best, found = True, len(_RANKS), None
-    for node in nodes:
-        if type(node) is Leaf:
-            rank = -1 if is_first else _RANKS.get(node.name.lower(), best)
-            if rank < best and len(node.distinct) == count and "" not in node.distinct:
-                best, found = rank, node
-        is_first = is_first and not isinstance(node, _WITH_GROUPS)
-    return None if best < 0 else found
 
 
 def _narrowed(nodes: list[Node]) -> list[Node]:
@@ -214,7 +233,7 @@ def _usual_candidates(columns: Sequence[tuple[str, Leaf]], count: int) -> Iterat
         # Every other cell takes at least one row.
         if not 1 < len(leaf.distinct) <= (1 - _MOST_ROWS) * count + 1:
             continue
-        if "" in leaf.distinct or leaf.float32 or leaf.shared:
+        if "" in leaf.distinct:
             continue
         cell, times = most_common(leaf.cells)
         gain = (len(cell) + 1) * times - (count - times) * (len(path) + 1) - len(cell)
@@ -294,7 +313,7 @@ def _net(chosen: Sequence[_HeadCandidate], rows: int) -> int:
 
 def _candidates(columns: Sequence[tuple[str, Leaf]], breaks: set[int]) -> Iterator[_HeadCandidate]:
     for path, leaf in columns:
-        if "" in leaf.distinct or leaf.float32 or leaf.shared:
+        if "" in leaf.distinct:
             continue
         if leaf.strings and path == leaf.name and (found := _headed(leaf, breaks)):
             yield found

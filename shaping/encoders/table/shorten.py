@@ -33,12 +33,13 @@ _ZONE = re.compile(r"\.\d+(?:Z|[+-]\d\d:?\d\d)?$|Z$|\+\d\d:?\d\d$|-\d\d:?\d\d$",
 _OFFSET = re.compile(r"000(?:Z|[+-]\d\d:?\d\d)?$|Z$|\+\d\d:?\d\d$|-\d\d:?\d\d$", re.ASCII)
 _ZONED = re.compile(r"(?:Z|[+-]\d\d:?\d\d)$", re.ASCII)
 _END = re.compile(r"[./?#&].*")
-_TAGGED_TIMES, _TAGGED_SAVING = 5, 120
+RECURRING = 4  # rows that have what another one has, from which a tag may stand for it
+_TAGGED_SAVING = 120
 _TAGGED_SIZE = 20  # characters from which a recurring cell is worth a tag
 _SUBNORMAL = 2.0**-126  # below it a float32 has fewer digits
 _FLOATS, _DIGITS = frozenset({float, int}), 9  # characters of a number of which no shorter one is the same float32
 
-_LOG = 40  # rows from which a column may be the messages of a log: of fewer, whole sentences are easier to read
+SENTENCE_ROWS = 40  # from which a column may be the messages of a log: of fewer, whole sentences are easier to read
 _SENTENCES_WORTH = 150  # characters that all sentences of one kind must save
 _WORDS, _SHARED = 3, 16  # words of three sentences at least, and characters that all sentences of a kind share
 _LONGEST = 600  # characters of a sentence; what is longer is a text
@@ -47,7 +48,7 @@ _LONGEST = 600  # characters of a sentence; what is longer is a text
 def in_sentences(column: list[str], context: TableContext) -> tuple[dict[int, str], list[Legend]]:
     """Return the cells of rows whose sentences recur with other words, and the legend of those not written yet."""
     # The words of a few rows tell that most columns have no sentences.
-    if len(column) < _LOG or sum(column[at].count(" ") for at in (0, len(column) // 2, -1)) < _WORDS:
+    if len(column) < SENTENCE_ROWS or sum(column[at].count(" ") for at in (0, len(column) // 2, -1)) < _WORDS:
         return {}, []
     chosen = [
         at for at, text in enumerate(column) if len(text) <= _LONGEST and text.isprintable() and text.strip() == text
@@ -161,13 +162,13 @@ def _beginning(least: Sliced, most: Sliced) -> Sliced:
 
 def legend(cells: list[str], distinct: set[str]) -> list[str]:
     """Return the long cells of a column that recur so often that a tag may stand for them; times stay times."""
-    if len(distinct) > len(cells) - _TAGGED_TIMES + 1 or max(map(len, distinct)) < _TAGGED_SIZE:
+    if len(distinct) > len(cells) - RECURRING or max(map(len, distinct)) < _TAGGED_SIZE:
         return []
     counts = Counter(cells)
     often = [
         cell
         for cell, times in counts.items()
-        if times >= _TAGGED_TIMES and len(cell) >= _TAGGED_SIZE and cell[0] != "{" and not _TIME.match(cell)
+        if times > RECURRING and len(cell) >= _TAGGED_SIZE and cell[0] != "{" and not _TIME.match(cell)
     ]
     saved = sum((counts[cell] - 1) * len(cell) for cell in often)
     return often if saved > _TAGGED_SAVING else []
