@@ -361,6 +361,16 @@ def test_names_that_would_cost_more_than_they_saved_are_not_written() -> None:
     assert tokens.exact(shaped.text) <= tokens.exact(orjson.dumps(value).decode())
 
 
+def test_nulls_stay_in_their_places_where_their_names_would_cost_more_than_was_sent() -> None:
+    user = {"y": 0.5, "alphas": "x", "a.b": "some longer text here", "数据_at": 1, "milestone": "2026-01-01T10:00:00Z"}
+    note = {"closed_at": True, "ids": "", "[0]_at": {}, "[0]": 1}
+    other = {"gammas": "milestone", "null_at": {}, "note_at": note, "数据s": 0.5}
+    value = {"items": [{"states": [1, 2, 3], "user": [user, other], "name": True}], "next": None}
+    shaped = Shaper({}).shape(value, tool="t")
+    assert "next: null" in shaped.text.splitlines()
+    assert tokens.exact(shaped.text) <= tokens.exact(orjson.dumps(value).decode())
+
+
 def test_debug_names_nothing_because_nothing_is_dropped() -> None:
     shaped = Shaper({}).shape(RECORDS, tool="t", profile="debug")
     assert (shaped.absent, shaped.absent_line) == ({}, "")

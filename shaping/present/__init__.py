@@ -511,16 +511,24 @@ def _with_absent(response: Presented, text: str, encoding: str, *, only_data: bo
         or not original.has_absent
     ):
         return text
-    most = original.length_before
-    if original.absent_pays and len(text) + len(original.absent_line) <= most:
-        return text + original.absent_line
+    named = text + original.absent_line
+    if original.absent_pays and _costs_no_more(named, response):
+        return named
     if response.plan.empties.asked:
         return text
-    if encoding == "json" and response.fitted.value is cleaned.value and not cleaned.omissions:
+
+    def in_place() -> str:
         whole, kind = _write_data(redact_value(cleaned.with_empties, response.plan)[0], response)
-        if kind == "json" and len(whole) <= most:
-            return whole
-    return text + original.absent_line if len(text) + len(original.absent_line) <= most else text
+        return whole if kind == encoding else named
+
+    forms: list[Callable[[], str]] = [lambda: named]
+    if response.fitted.value is cleaned.value and not cleaned.omissions:
+        forms.insert(encoding != "json", in_place)
+    return next((form for form in (write() for write in forms) if _costs_no_more(form, response)), text)
+
+
+def _costs_no_more(text: str, response: Presented) -> bool:
+    return len(text) <= response.original.length_before and not _is_dearer_than_sent(text, response)
 
 
 def _write_data(value: Any, response: Presented) -> tuple[str, str]:

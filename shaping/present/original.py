@@ -17,7 +17,7 @@ from shaping.paths.grammar import Trail, write_trail
 from shaping.paths.rules import differs, original
 from shaping.present.notices import summarize_columns
 from shaping.redaction import names_without_secrets, paths_without_secrets
-from shaping.response import CallContext, Omission, Reason, cached_property, grouped
+from shaping.response import CallContext, Omission, Reason, cached_property, grouped, required
 from shaping.settings.plan import Empties, Plan
 from shaping.store.expand import price, price_of
 from shaping.store.result_files import ResultFile, result_file, results_folder
@@ -190,16 +190,24 @@ class Original:
         The records of an object, which stand in the text as rows, are one place, as those of a list are.
         """
         gone = [found for found in self._empties if found.omission.reason in _NULL_OR_EMPTY]
-        if self.cleaned.omissions:
-            before, after = _Values([self.cleaned.without_empties]), _Values([self.cleaned.value])
-            gone = [found for found in gone if not _went_with(found.trail, before, after)]
-        data = _Values([self.cleaned.with_empties])
+        cleaned = self.cleaned
+        data, before, after = (_Values([one]) for one in (cleaned.with_empties, cleaned.without_empties, cleaned.value))
+        places: dict[Trail, tuple[Trail, bool] | None] = {}  # of what members are, if it did not go whole
         together: dict[tuple[Trail, Reason], OmittedMembers] = {}
         for found in gone:
-            trail, why = _among_records(found.trail, data), found.omission.reason
+            of, name = required(found.trail)
+            if of not in places:
+                went = cleaned.omissions and _went(of, before, after)
+                above = _among_records(of, data)
+                places[of] = None if went else (above, data.at(above).hold_records)
+            if (place := places[of]) is None:
+                continue
+            trail, why = (place[0], 0 if place[1] else name), found.omission.reason
             alike = together.get((trail, why))
-            count = found.omission.count + (alike.omission.count if alike else 0)
-            together[trail, why] = OmittedMembers(_omission(trail, count, why), (alike or found).samples, trail)
+            if alike or trail != found.trail:
+                count = found.omission.count + (alike.omission.count if alike else 0)
+                found = OmittedMembers(_omission(trail, count, why), (alike or found).samples, trail)  # noqa: PLW2901
+            together[trail, why] = found
         return list(together.values())
 
     @property
@@ -328,14 +336,12 @@ def _is_shown(trail: Trail, data: _Values) -> bool:
     return any(type(record) is dict and name in record for record in data.at(parent).values)
 
 
-def _went_with(trail: Trail, before: _Values, after: _Values) -> bool:
-    """Whether something that a place is in was there before and is not after."""
-    while trail is not None:
-        trail, _ = trail
-        if after.at(trail).values:  # and so is all that this is in
-            return False
+def _went(trail: Trail, before: _Values, after: _Values) -> bool:
+    """Whether a place, or something that it is in, was there before and is not after."""
+    while trail is not None and not after.at(trail).values:
         if before.at(trail).values:
             return True
+        trail, _ = trail
     return False
 
 
