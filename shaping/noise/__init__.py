@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, TypeAlias
 
 from shaping.encoders import encode
-from shaping.noise.records import MISSING, Kind, NoiseRule, Owners, Records, Surroundings
+from shaping.noise.records import MISSING, USUAL, NoiseRule, Owners, Records, Surroundings
 from shaping.noise.rules import RULES
 from shaping.noise.text import reduce_text
 from shaping.noise.unwrap import may_be_wrapped, unwrap
@@ -26,7 +26,6 @@ Steps: TypeAlias = "tuple[Steps, str | None] | None"
 _HOLDERS = (dict, list, str)
 _NESTS = frozenset({dict, list})
 _DEEP = 200  # deeper than any tool's answer; what lies below is passed on as it is
-_USUAL = 64  # members that a record may have; objects keyed by ids have more
 
 
 def reduce(
@@ -88,8 +87,8 @@ class _Reduction:
 
     def _many_records(self, rows: Sequence[Any], steps: Steps, depth: int, around: Surroundings) -> Sequence[Any]:
         """Apply every rule to the records of one path, then go into what is left of them."""
-        records = Records(rows, around, self._arguments)
-        for rule in _about(records.kinds, self._rules):
+        records = Records(rows, around, self._arguments, self._rules)
+        for rule in records.layout.rules:
             if len(rows) >= rule.least:
                 rule.apply(records)
         for key in records.members("nested") if depth < _DEEP else ():
@@ -142,28 +141,21 @@ class _Reduction:
     def _note(self, records: Records, steps: Steps) -> None:
         """Count what was left out; the shaper prices it where somebody asks."""
         rows, drop = records.rows, records.drop
-        if not drop and not records.changed:
-            return
-        path = _path(steps)
-        for key, reason in drop.items():
-            count = len(rows) if records.uniform else sum(key in row for row in rows)
-            self.left_out.append(Omission(join(path, key), count, reason))
+        if drop:
+            counts = [len(rows)] * len(drop) if records.uniform else [sum(key in row for row in rows) for key in drop]
+            left_out = _left_out if len(drop) <= USUAL else _left_out.__wrapped__
+            self.left_out += left_out(steps, tuple(drop.items()), tuple(counts))
         for key, (lost, reason) in records.changed.items():
             for name, count in lost.items():
-                where = join(path, key) if name is None else join(join(path, key), name)
-                self.left_out.append(Omission(where, count, reason))
-
-
-def _about(kinds: dict[str, Kind], rules: tuple[NoiseRule, ...]) -> Sequence[NoiseRule]:
-    """Return the rules that may be about members of these names and kinds; those of most records come again."""
-    if len(kinds) > _USUAL:
-        return [rule for rule in rules if not rule.kinds.isdisjoint(kinds.values())]
-    return _about_usual(tuple(kinds), tuple(kinds.values()), rules)
+                where = join(_path(steps), key)
+                self.left_out.append(Omission(where if name is None else join(where, name), count, reason))
 
 
 @lru_cache(maxsize=1024)
-def _about_usual(names: tuple[str, ...], kinds: tuple[Kind, ...], rules: tuple[NoiseRule, ...]) -> Sequence[NoiseRule]:
-    return [rule for rule in rules if rule.is_about(names, kinds)]
+def _left_out(steps: Steps, members: tuple[tuple[str, Reason], ...], counts: tuple[int, ...]) -> Sequence[Omission]:
+    """Return what is said of members that were dropped; it is mostly the same in the next answer of a tool."""
+    path = _path(steps)
+    return [Omission(join(path, key), count, reason) for (key, reason), count in zip(members, counts, strict=True)]
 
 
 def _path(steps: Steps) -> str:

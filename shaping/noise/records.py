@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from itertools import chain, compress, islice, starmap
 from operator import is_not, itemgetter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 from shaping.noise.vocabulary import LINK_STARTS, meaning
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from shaping.response import Json, Reason
 
@@ -32,13 +33,13 @@ class NoiseRule:
     named: Callable[[str], bool] | None = None  # whether a member's name is one that the rule is about; None for any
     least: int = 1  # records at one path from which the rule has anything to say
 
-    def is_about(self, names: tuple[str, ...], kinds: tuple[Kind, ...]) -> bool:
-        """Whether the rule is about a member of one of these names and its kind."""
-        if self.kinds.isdisjoint(kinds):
+    def is_about(self, members: Mapping[Kind, Sequence[str]]) -> bool:
+        """Whether the rule is about one of these members, whose names stand by kind."""
+        if self.kinds.isdisjoint(members):
             return False
-        return self.named is None or any(
-            self.named(name) for name, kind in zip(names, kinds, strict=True) if kind in self.kinds
-        )
+        named = [name for kind in self.kinds for name in members.get(kind, ())]
+        # Objects keyed by ids have more, whose names say nothing.
+        return self.named is None or len(named) > USUAL or any(map(self.named, named))
 
 
 Kind: TypeAlias = Literal[
@@ -117,6 +118,26 @@ def longest(values: Sequence[Any]) -> int:
 
 MISSING: Final[Any] = object()
 _SHAPES = 24  # records of more shapes than this are sorted by the first of them
+USUAL: Final = 64  # members that a record may have; objects keyed by ids have more
+
+
+class Layout:
+    """What the names of members and their kinds say by themselves: the members of each kind, and the rules for them."""
+
+    def __init__(self, names: Sequence[str], kinds: Sequence[Kind], rules: Sequence[NoiseRule]) -> None:
+        members: dict[Kind, list[str]] = {}
+        for name, kind in zip(names, kinds, strict=True):
+            members.setdefault(kind, []).append(name)
+        self.members: Mapping[Kind, tuple[str, ...]] = {kind: tuple(some) for kind, some in members.items()}
+        self.rules = [rule for rule in rules if rule.is_about(members)]
+
+    @cached_property
+    def identifiers(self) -> list[str]:
+        """The names of plain members that identify a record."""
+        return [name for name in self.members.get("plain", ()) if meaning(name).identifies]
+
+
+_usual_layout = lru_cache(maxsize=1024)(Layout)  # that of most records comes again
 
 
 def _lost_names(old: Any, new: Any) -> Iterable[str | None]:
@@ -141,39 +162,38 @@ class Records:
     """
 
     __slots__ = (
-        "_members", "arguments", "changed", "drop", "kinds", "listed", "nested", "owners", "page", "replace", "rows",
-        "sample", "siblings", "uniform",
+        "_rules", "arguments", "changed", "drop", "kinds", "layout", "listed", "nested", "owners", "page", "replace",
+        "rows", "sample", "siblings", "uniform",
     )  # fmt: skip
 
     def __init__(
-        self, rows: Sequence[dict[str, Json]], around: Surroundings, arguments: frozenset[str] = frozenset()
+        self,
+        rows: Sequence[dict[str, Json]],
+        around: Surroundings,
+        arguments: frozenset[str] = frozenset(),
+        rules: tuple[NoiseRule, ...] = (),
     ) -> None:
         self.rows = rows
         self.listed, self.nested, self.siblings, self.owners = around
         self.arguments = arguments  # names of arguments that the tools take
         self.sample: Sequence[dict[str, Json]] = rows
         self.uniform = True  # whether all have the same members in the same order
-        self.kinds: dict[str, Kind] = {}
         self.drop: dict[str, Reason] = {}
         self.replace: dict[str, list[Any]] = {}  # a member's new value in every record, or MISSING
         # Members whose values are shorter now, and why: how many of them, or of what they held under each name.
         self.changed: dict[str, tuple[Counter[str | None], Reason]] = {}
         self.page = False  # whether a link of these records is kept
-        self._members: dict[Kind, list[str]] = {}
-        self._sort()
-
-    def _sort(self) -> None:
-        if len(self.rows) > 1:
+        if len(rows) > 1:
             self._take_sample()
-        self.kinds = self._kinds()
-        members = self._members
-        for key, kind in self.kinds.items():
-            if kind in members:
-                members[kind].append(key)
-            else:
-                members[kind] = [key]
-        if len(self.rows) > len(self.sample):
+        self.kinds: dict[str, Kind] = self._kinds()
+        if len(rows) > len(self.sample):
             self._find_long()
+        self._rules = rules
+        self.layout = self._layout()
+
+    def _layout(self) -> Layout:
+        layout = _usual_layout if len(self.kinds) <= USUAL else Layout
+        return layout(tuple(self.kinds), tuple(self.kinds.values()), self._rules)
 
     def _kinds(self) -> dict[str, Kind]:
         kinds: dict[str, Kind] = {}
@@ -200,27 +220,29 @@ class Records:
 
     def _find_long(self) -> None:
         """Find the long strings among short ones, which are seldom in a sample."""
-        first = self.sample[0]
-        keys = [key for key in self.members("plain") if type(value := first.get(key)) is str and len(value) > SHORT]
+        first, kinds = self.sample[0], self.kinds
+        keys = [
+            key for key, value in first.items() if type(value) is str and len(value) > SHORT and kinds[key] == "plain"
+        ]
         if len(keys) > 1 and longest(self.cells(keys)) <= LONG:
             return
         for key in keys:
             values = self.present(key)
             # A list among the strings counts by its length, but only where every record has the member.
             if longest(values if self.uniform else [value for value in values if type(value) is str]) > LONG:
-                self.move(key, "long")
+                kinds[key] = "long"
 
     def move(self, key: str, kind: Kind) -> None:
         """Make a member one of another kind; a nested one that is plain now is not gone into."""
-        self._members[self.kinds[key]].remove(key)
-        self._members.setdefault(kind, []).append(key)
         self.kinds[key] = kind
+        self.layout = self._layout()
 
-    def members(self, *kinds: Kind) -> list[str]:
+    def members(self, *kinds: Kind) -> Sequence[str]:
         """Return the names of the members of these kinds, kind by kind."""
+        members = self.layout.members
         if len(kinds) == 1:
-            return self._members.get(kinds[0], [])
-        return [key for kind in kinds for key in self._members.get(kind, ())]
+            return members.get(kinds[0], ())
+        return [key for kind in kinds if kind in members for key in members[kind]]
 
     def untouched(self, *kinds: Kind) -> list[str]:
         """Return the members of these kinds that no rule has decided about and no tool takes as an argument."""
@@ -283,9 +305,10 @@ class Records:
         # A member of a record is known by its name, and a wrapper by what is in it.
         if self.siblings or any(map(self._identifies, self.members("nested"))):
             return True
-        others = [name for name in self.members("plain") if name != key and name not in self.drop]
-        if any(meaning(name).identifies for name in others):
+        drop = self.drop
+        if any(name != key and name not in drop for name in self.layout.identifiers):
             return True
+        others = (name for name in self.members("plain") if name != key and name not in drop)
         return len(self.rows) > 1 and any(map(self._distinct, others))
 
     def other_members(self, key: str = "") -> int:

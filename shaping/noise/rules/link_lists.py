@@ -15,7 +15,7 @@ _DIGIT = re.compile(r"\d")
 
 def link_lists(records: Records) -> None:
     """Drop members that are collections of links, where the record says something without them."""
-    for key in [*records.members("nested")]:
+    for key in records.members("nested"):
         if not meaning(key).link_list or records.other_members(key) < 2:
             continue
         values = [value for value in records.column(key) if type(value) in (dict, list) and value]

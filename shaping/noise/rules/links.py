@@ -56,6 +56,8 @@ def links(records: Records) -> None:
 
 def _best(pages: list[str], records: Records) -> str:
     """Return the link that a person would open: not the one to an API where another leads to the site it is of."""
+    if len(pages) == 1:
+        return pages[0]
     best, first = min(pages, key=_rank), records.sample[0]
     own = host(first.get(best))
     site = _API_LABEL.sub("", own) if "api." in own else own
@@ -148,15 +150,17 @@ def _rank(key: str) -> int:
 
 def _judged(found: _LinkNames, names: Sequence[str], records: Records, others: int) -> set[str]:
     """Return the links that only a program would follow."""
-    noise, starts = set(found.pictures), _API_STARTS
+    noise, starts, many = set(found.pictures), _API_STARTS, len(names) > 1
+    api_links, self_links = (found.hypermedia, found.self_links) if others > 1 else (frozenset(), frozenset())
     for key, link in _firsts(found.may_go, records).items():
         if key in noise:
             continue
-        if _is_template(link) or (others > 1 and key in found.self_links):
+        # What begins as another link to an API is looked at first: most of many links do.
+        if (many and key in api_links and link.startswith(starts)) or key in self_links or _is_template(link):
             noise.add(key)
-        elif others > 1 and key in found.hypermedia and (start := _api_start(link, starts)) is not None:
+        elif key in api_links and (start := _api_start(link, starts)) is not None:
             starts = start
-            if len(names) > 1 or _derived(key, records):
+            if many or _derived(key, records):
                 noise.add(key)
     return noise
 
