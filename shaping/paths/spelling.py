@@ -44,7 +44,9 @@ _ESCAPED: Final = (
     rf"""|(?<=[{INVISIBLE}\ud800-\udfff])|(?<=([{BLANKS}])))"""
 )
 ESCAPE: Final = re.compile(rf"[\\%&{INVISIBLE}\ud800-\udfff{BLANKS}]{_ESCAPED}")
-SHOWN_ESCAPE: Final = re.compile(rf"[\\%&]{_ESCAPED}")  # the same for a text without what shows nothing: twice as fast
+_SHOWN_ESCAPE: Final = re.compile(rf"[\\%&]{_ESCAPED}")  # the same for a text without what shows nothing: twice as fast
+# And for one with a single kind, of which most texts have no other: one character is found at the speed of memory.
+_ONE_ESCAPE: Final = {sign: re.compile(f"{re.escape(sign)}{_ESCAPED}") for sign in "\\%&"}
 _OCTAL, _LETTER_CODE, _OCTETS, _ENTITY, _BLANK = 5, 6, 9, 10, 11
 _LETTERS: Final = {"n": "\n", "r": "\n", "t": "\t", "b": "", "f": " "}
 _HIDDEN: Final = re.compile(rf"\x1b(?:{_AFTER_ESC})|\x9b{_PARAMETERS}|[\x90\x98\x9d-\x9f]{_HIDDEN_TEXT}|[{INVISIBLE}]")
@@ -95,6 +97,12 @@ def without_controls(text: str) -> str:
 def is_escaped(text: str) -> bool:
     """Return whether a text has a character that escapes begin with."""
     return "\\" in text or "%" in text or "&" in text
+
+
+def shown_escape(text: str) -> re.Pattern[str] | None:
+    """Return the pattern of the escapes that a text without what shows nothing may have, if any."""
+    signs = [sign for sign in _ONE_ESCAPE if sign in text]
+    return None if not signs else _ONE_ESCAPE[signs[0]] if len(signs) == 1 else _SHOWN_ESCAPE
 
 
 def plain_text(text: str) -> str:

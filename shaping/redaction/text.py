@@ -17,9 +17,9 @@ from shaping.paths.spelling import (
     INVISIBLE,
     OF_HTML,
     OF_URL,
-    SHOWN_ESCAPE,
     has_controls,
     is_escaped,
+    shown_escape,
     unescaped,
     without_controls,
 )
@@ -136,7 +136,7 @@ def _breaks(text: str) -> bool:
 def _decode(text: str, *, form: bool = False) -> View:
     view = View(text, [], [])
     for _ in range(_MOST_ESCAPES):
-        escape = ESCAPE if has_invisible(view.text) else SHOWN_ESCAPE if is_escaped(view.text) else None
+        escape = ESCAPE if has_invisible(view.text) else shown_escape(view.text)
         if escape is None:
             break
         # A form writes a blank as a plus sign, and a plus sign as an escape.
