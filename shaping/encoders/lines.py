@@ -1,10 +1,10 @@
 """Lines of a text that differ in a few words: what they share is written once.
 
 `#1=Get:{} http://x.dev/{} amd64` is a line with places for words, and stands before the first line of its kind.
-`#1 4 zlib` stands for that line with these words in their order; `{1}` is the first of them again. `#1 (3 lines):`
-stands above lines of words alone, each indented by one space. `#2=status: active` is a line that comes again as `#2`.
-Every line keeps its place in the text; only how far its columns are padded with blanks is lost, and a carriage return
-at the end of a line.
+`#1 4 zlib` stands for that line with these words in their order, with all that is left of the line in the last place;
+`{1}` is the first of them again. `#1 (3 lines):` stands above lines of words alone, each indented by one space.
+`#2=status: active` is a line that comes again as `#2`. Every line keeps its place in the text; only how far its columns
+are padded with blanks is lost, and a carriage return at the end of a line.
 
 Lines that were found in files, `src/a.py:12:text`, stand below their file's path as `12:text`; a legend above says so.
 """
@@ -16,14 +16,14 @@ from collections import defaultdict
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Final
 
-from shaping.encoders.templates import GAP_PRICE, LEAST, MOST, PLACE, LineGroup, alike, filled
+from shaping.encoders.templates import GAP_PRICE, LEAST, MOST, PLACE, Kind, LineGroup, alike, alike_at_first, filled
 from shaping.parsers.sections import is_diff
 from shaping.parsers.terminal import error_lines, find_traces, matcher, without_surrogates
 from shaping.parsers.yaml import looks_like_yaml
 from shaping.tokens import cheap, count
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     Words = Sequence[str]
 
@@ -35,6 +35,7 @@ _SHORT: Final = 20  # characters of a line without places for words, below which
 _WORTH, _UNSURE = 0.85, 0.15  # of the tokens of a text is what it may cost written short; by which a guess may be wrong
 # Of the characters of a text is what must be saved, by some of its lines and by all: they say roughly what tokens say.
 _LIKELY, _ENOUGH = 0.05, 0.075
+_PLENTY: Final = 0.15  # of them is saved, from which no other way to group the lines is tried
 _SOURCE_LINES: Final = 0.25  # of the lines of a text are those of source code
 _MOSTLY: Final = 0.5  # of the lines of a text report an error
 _SAMPLE, _UNEVEN = 128, 0.618034  # lines by which a long text is judged first, and how they are spread over it
@@ -96,13 +97,28 @@ def _in_kinds(lines: Words) -> str:
     text = "\n".join(lines)
     some = _some_of(lines)
     # Most long texts are told by a part of them, and a part is as cheap as a short text.
-    if some is not lines and (not _promise(some, _groups(some), _LIKELY) or _is_source(some)):
+    if some is not lines and (not any(_groups(some, _LIKELY)) or _is_source(some)):
         return text
     errors = _errors(lines)
     whole = set(errors).union(*(trace.lines for trace in find_traces(lines, errors)))
-    groups = _groups(lines, whole)
-    if not _promise(lines, groups, _ENOUGH):
+    kinds: Sequence[Kind] = ()
+    for groups in _groups(lines, _ENOUGH, whole):
+        kinds = max(kinds, _worth_a_tag(groups), key=_saved)
+        if _saved(kinds) >= _PLENTY * len(text):
+            break
+    if _saved(kinds) < max(_ENOUGH * len(text), 1) or _is_source(lines):
         return text
+    legend = {min(kind.rows): f"#{number}={kind.template}" for number, kind in enumerate(kinds, 1)}
+    tags = {at: (f"#{number}", words) for number, kind in enumerate(kinds, 1) for at, words in kind.rows.items()}
+    return "\n".join(_written(lines, tags, legend))
+
+
+def _saved(kinds: Sequence[Kind]) -> int:
+    return sum(kind.saved for kind in kinds)
+
+
+def _worth_a_tag(groups: Iterable[LineGroup]) -> list[Kind]:
+    """Return the kinds that save most, in the order in which they come."""
     kinds = [group.kind() for group in groups]
     # What saves little in each line, and a short line that is always the same, is easier to read than a tag.
     kinds = [
@@ -110,24 +126,32 @@ def _in_kinds(lines: Words) -> str:
         for kind in kinds
         if kind.saved >= _PAYS * len(kind.rows) and (any(kind.rows.values()) or len(kind.template.strip()) >= _SHORT)
     ]
-    kinds = sorted(sorted(kinds, key=lambda kind: kind.saved)[-MOST:], key=lambda kind: min(kind.rows))
-    if sum(kind.saved for kind in kinds) < _ENOUGH * len(text) or _is_source(lines):
-        return text
-    legend = {min(kind.rows): f"#{number}={kind.template}" for number, kind in enumerate(kinds, 1)}
-    tags = {at: (f"#{number}", words) for number, kind in enumerate(kinds, 1) for at, words in kind.rows.items()}
-    return "\n".join(_written(lines, tags, legend))
+    return sorted(sorted(kinds, key=lambda kind: kind.saved)[-MOST:], key=lambda kind: min(kind.rows))
 
 
-def _groups(lines: Words, whole: Container[int] = ()) -> list[LineGroup]:
-    """Group the lines that are alike, then those that come again, without those that stay whole."""
+def _groups(lines: Words, part: float, whole: Container[int] = ()) -> Iterator[list[LineGroup]]:
+    """Yield ways to group the lines that are alike, without those that stay whole, that may save so much of them."""
     chosen = {at: line for at, line in enumerate(lines) if len(line) <= _LONGEST and at not in whole}
-    groups = alike(lines, chosen)
+    # By their number of words, the others by their first words; or all by their first words.
+    for groups in (alike(lines, chosen), []):
+        found = [*groups, *alike_at_first(lines, _others(chosen, groups))]
+        found += _same(lines, _others(chosen, found))
+        if _promise(lines, found, part):
+            yield found
+
+
+def _others(chosen: Mapping[int, str], groups: Sequence[LineGroup]) -> list[int]:
+    return sorted(chosen.keys() - {row for group in groups for row in group.rows})
+
+
+def _same(lines: Words, chosen: Sequence[int]) -> Iterator[LineGroup]:
+    """Group the lines that come again."""
     again: dict[str, list[int]] = defaultdict(list)
-    for at in chosen.keys() - {row for group in groups for row in group.rows}:
-        again[chosen[at]].append(at)
-    same = [sorted(rows) for line, rows in again.items() if len(rows) > 1 and len(line.strip()) >= _SHORT]
-    found = [LineGroup(lines, {at: lines[at].split() for at in rows}, rows) for rows in same]
-    return [*groups, *(group for group in found if group.pays)]
+    for at in chosen:
+        again[lines[at]].append(at)
+    same = [rows for line, rows in again.items() if len(rows) > 1 and len(line.strip()) >= _SHORT]
+    found = (LineGroup(lines, {at: lines[at].split() for at in rows}, rows) for rows in same)
+    return (group for group in found if group.pays)
 
 
 def decode(text: str) -> str:

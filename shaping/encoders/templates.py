@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ MOST: Final = 24  # kinds of lines: more templates stand too far from their line
 _TAG, GAP_PRICE, _PLACE_PRICE = 4, 3, 4  # characters of which a tag, a wide gap and a place have the price
 _AFFIX: Final = 3  # characters that the words of a column begin or end with, from which they are part of the template
 _PAYS: Final = 40  # characters that a kind of lines must save
+_FIRST_WORDS, _SHORTER = 7, 0.1  # by which lines are alike whose others are not; the part of them that may have fewer
 _SPLITS: Final = 4  # words by which lines of one kind are told apart, one after the other
 _COLUMNS: Final = 4  # that are tried for that: those with the fewest different words
 # Such braces would be taken for places, and other blanks than spaces and tabs for parts of words.
@@ -63,6 +65,24 @@ def alike(texts: Words, chosen: Iterable[int], *, exact: bool = False) -> list[L
             by_layout[indent_of(text) if text[0] in _BLANKS else "", blanks].append(at)
     groups = (LineGroup(texts, words, rows) for rows in by_layout.values() if len(rows) >= LEAST and words[rows[0]])
     return [told for group in groups for told in told_apart(group)]
+
+
+def alike_at_first(texts: Words, chosen: Iterable[int]) -> list[LineGroup]:
+    """Group texts by their indentation alone, whose first words are alike; what follows these is one word."""
+    by_indent: dict[str, list[int]] = defaultdict(list)
+    for at in chosen:
+        if texts[at] and not _is_odd(texts[at]):
+            by_indent[indent_of(texts[at])].append(at)
+    found: list[LineGroup] = []
+    for rows in by_indent.values():
+        columns = zip_longest(*(texts[at].split(None, _FIRST_WORDS) for at in rows))
+        full = [column for column in columns if column.count(None) <= _SHORTER * len(rows)]
+        # Few different words tell kinds of lines; more are free text.
+        few = (number for number, column in enumerate(full[:-1], 1) if len(set(column)) * 2 <= len(rows))
+        first = max(few, default=0)
+        words = {at: split for at in rows if len(split := texts[at].rstrip().split(None, first)) > first}
+        found += told_apart(LineGroup(texts, words, list(words))) if first and len(words) >= LEAST else []
+    return found
 
 
 def _is_odd(text: str) -> bool:
@@ -147,9 +167,9 @@ class LineGroup:
         """Return the narrowest gap after each column, and how many gaps of all lines are wide."""
         last = len(self._columns) - 1
         text = "\n".join([self._lines[at].strip() for at in self.rows])
-        if "  " not in text and "\t" not in text:  # as most are
+        if not last or ("  " not in text and "\t" not in text):  # as most are
             return [*[" "] * last, ""], 0
-        gaps = [_GAP.findall(line) for line in text.split("\n")]
+        gaps = [_GAP.findall(line)[:last] for line in text.split("\n")]
         columns = zip(*gaps, strict=True)
         return [*(min(column, key=len) for column in columns), ""], sum(len(gap) > 1 for line in gaps for gap in line)
 

@@ -33,6 +33,26 @@ def test_what_lines_share_is_written_once() -> None:
     ]
 
 
+def test_lines_that_begin_alike_have_their_other_words_in_the_last_place() -> None:
+    described = [
+        "one word",
+        "two  words here",
+        "some",
+        "a few more words here",
+        "words",
+        "no other line has so many of them",
+    ]
+    text = "\n".join(f"ii  lib{at}-dev:amd64   2.36.{at}-1  amd64  {words}" for at, words in enumerate(described * 2))
+    written = encode(text)
+    assert written.split("\n")[:4] == [
+        "#1=ii  {}:amd64   {}  amd64  {}",
+        "#1 (12 lines):",
+        " lib0-dev 2.36.0-1 one word",
+        " lib1-dev 2.36.1-1 two  words here",
+    ]
+    assert decode(written) == text
+
+
 def test_every_line_comes_back_at_its_place() -> None:
     text = f"Listing...\n{PACKAGES}\n\nN: There are 2 more.\n{PACKAGES.replace('amd64', 'all')}\n"
     written = encode(text)
