@@ -27,8 +27,10 @@ _LET_IN = "Give it a token: --header 'Authorization: Bearer ...', `headers` in t
 _PATH = "Correct the address: it usually ends in /mcp, or in /sse for the older transport (--transport sse)."
 _HINTS = {401: _LET_IN, 403: _LET_IN, 404: _PATH, 405: _PATH, 406: _PATH, 410: _PATH}
 _CODES = {401: "AUTH_REQUIRED", 403: "PERMISSION_DENIED"}
-_LINE_SHOWN = 200
+_LINE_SHOWN, _LINES_SHOWN = 200, 5
 _FRAME = re.compile(r'  File "|    [ ~]*\^[ ~^]*$')  # of a traceback: where it was, or the marks below the source
+_NODE = re.compile(r"Node\.js v\d")  # ends what Node prints of an exception that nobody catches
+_EXCEPTION = re.compile(r"\s*(?:\[cause\]: )?(?:Uncaught )?[\w$.]*(?:Error|Exception)\b(?: \[\w+\])?:")
 
 
 def describe(detail: ErrorDetail) -> str:
@@ -136,11 +138,14 @@ def _error(code: str, message: str, **fields: Any) -> ErrorDetail:
 
 
 def _last_lines(child: Child) -> list[str]:
-    lines = [line.decode(errors="replace").rstrip() for line in child.last_lines]
+    # What it logged says why; what it printed may be anything.
+    lines = [line.decode(errors="replace").rstrip() for line in child.last_logged or child.last_printed]
     # Of a traceback, the exception's own lines say what is wrong.
     frames = [at for at, line in enumerate(lines) if _FRAME.match(line)]
     own = list(dropwhile(lambda line: line.startswith(" "), lines[frames[-1] :])) if frames else lines
-    return [without_secrets(line.strip())[:_LINE_SHOWN] for line in own or lines]
+    if lines and _NODE.match(lines[-1]):
+        own = list(filter(_EXCEPTION.match, lines))
+    return [without_secrets(line.strip())[:_LINE_SHOWN] for line in (own or lines)[-_LINES_SHOWN:]]
 
 
 def _listed(lines: Sequence[str]) -> str:

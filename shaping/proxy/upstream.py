@@ -416,7 +416,7 @@ _TERMINATE_SECONDS = 0.5
 # The exit code of a child whose output has ended is a moment away, and on a busy machine a long one.
 _EXIT_CODE_SECONDS = 5.0
 _LAST_WORDS_SECONDS = 2.0  # only where a descendant holds its log open, or on a machine as busy
-_LAST_LINES = 5
+_LAST_LINES = 40  # an exception is told above many lines of where it was
 
 
 @dataclass(slots=True)
@@ -430,7 +430,8 @@ class Child:
     cwd: str | None = None
     process: Popen[bytes] | None = None
     exit_code: int | None = None
-    last_lines: deque[bytes] = field(default_factory=lambda: deque(maxlen=_LAST_LINES))
+    last_printed: deque[bytes] = field(default_factory=lambda: deque(maxlen=_LAST_LINES))
+    last_logged: deque[bytes] = field(default_factory=lambda: deque(maxlen=_LAST_LINES))
     _writer: PipeWriter | None = None
     _readers: list[PipeReader] = field(default_factory=list)
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -475,17 +476,17 @@ class Child:
             if task is not asyncio.current_task():
                 task.cancel()
 
-    def note(self, line: bytes) -> None:
-        """Log a line that is no message."""
+    def note(self, line: bytes, lines: deque[bytes]) -> None:
+        """Log a line that is no message, and keep it among the last ones of its stream."""
         if line.strip():
-            self.last_lines.append(line)
+            lines.append(line)
             self.log(self.name, line)
 
     async def _read(self, reader: PipeReader, upstream: Upstream) -> None:
         async for line in reader.lines():
             if not await upstream.on_server_line(line):
                 # Some servers print to the stream that carries the protocol; that is log, not a broken connection.
-                self.note(line)
+                self.note(line, self.last_printed)
         if await self._has_ended(_EXIT_CODE_SECONDS):
             # Its last words on the other stream say why.
             await asyncio.wait({self._tasks[1]}, timeout=_LAST_WORDS_SECONDS)
@@ -493,7 +494,7 @@ class Child:
 
     async def _read_log(self, reader: PipeReader) -> None:
         async for line in reader.lines():
-            self.note(line)
+            self.note(line, self.last_logged)
 
     async def _watch(self, out: PipeReader) -> None:
         """Notice an end that leaves the pipes open: a descendant may hold them and will never answer."""

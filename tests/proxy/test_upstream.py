@@ -91,6 +91,22 @@ async def test_a_server_that_ends_at_once_is_quoted_without_its_secrets(connect:
     assert said == unavailable(message, "Run its command by itself in a terminal and mend what it says.")
 
 
+async def test_what_a_server_logged_explains_its_end_and_not_what_it_printed(connect: Connect) -> None:
+    said = await refusal(connect, shell("echo no disk >&2; for n in 1 2 3 4 5 6; do echo $n; done; exit 7"))
+    assert said[1]["message"] == "the server 'sh' ended with exit code 7 before it answered:\n  no disk"
+
+
+async def test_of_an_exception_that_node_prints_its_own_lines_are_quoted(connect: Connect, tmp_path: Path) -> None:
+    (tmp_path / "log").write_text(
+        "starting\nnode:process:1\n  throw it;\n  ^\n\nTypeError: fetch failed\n    at main (file.js:3:5) {\n"
+        "  [cause]: Error: connect ECONNREFUSED 127.0.0.1:5232\n      at TCP (net:1611:16) {\n    errno: -111,\n"
+        "    code: 'ECONNREFUSED',\n    port: 5232\n  }\n}\n\nNode.js v20.20.2\n"
+    )
+    said = await refusal(connect, shell(f"cat {tmp_path}/log >&2; exit 1"))
+    lines = "\n  TypeError: fetch failed\n  [cause]: Error: connect ECONNREFUSED 127.0.0.1:5232"
+    assert said[1]["message"] == f"the server 'sh' ended with exit code 1 before it answered:{lines}"
+
+
 async def test_a_server_that_says_nothing_the_protocol_knows_is_given_up_and_quoted(connect: Connect) -> None:
     for seconds in (2, 10, 40):  # more where a slow machine did not even start it in time
         said = await refusal(connect, shell("echo hello; echo world; exec sleep 600", seconds=seconds))
