@@ -505,3 +505,15 @@ def test_the_cursor_of_a_cut_list_brings_its_other_records_where_a_list_in_a_rec
         page = shaper.expand(str(ref), cursor=page.cursor, max_tokens=600)
         shown |= {record["id"] for record in page.data}
     assert shown == set(range(60))
+
+
+def test_the_members_of_a_map_that_were_cut_come_by_its_cursor() -> None:
+    users = {f"user-{n:03}": {"name": f"Name {n}", "about": "word " * (n % 9)} for n in range(200)}
+    shaper = Shaper({"global": {"max_tokens": 400}}, expandable=True)
+    shaped = shaper.shape({"users": users, "total": 200}, tool="list", surface="mcp")
+    texts, cursor = [shaped.text], shaped.cursor
+    assert shaped.truncated
+    while cursor is not None:
+        page = shaper.expand(str(shaped.ref), cursor=cursor)
+        texts, cursor = [*texts, page.text], page.cursor
+    assert all(any(name in text for text in texts) for name in users)

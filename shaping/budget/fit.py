@@ -65,7 +65,7 @@ class Fitted(NamedTuple):
     value: Json
     omissions: tuple[Omission, ...] = ()
     lists: tuple[Listed, ...] = ()
-    position: tuple[str, int] | None = None  # the first list or text that was cut, and where: the next page is there
+    position: tuple[str, int] | None = None  # the first list, text or object that was cut, and where: the next page
     fits: bool = True  # False only where the budget is smaller than what the envelope alone needs
 
 
@@ -78,6 +78,7 @@ class CutParts:
     others: dict[tuple[str, Reason], list[tuple[str, int]]] = field(default_factory=dict)
     first: tuple[str, int] | None = None  # the first list that was cut, and how many first elements are shown
     first_text: tuple[str, int] | None = None  # the first text that was cut, and where
+    first_object: tuple[str, int] | None = None  # the first object that lacks members, and the number of the first one
 
     def omissions(self) -> tuple[Omission, ...]:
         """List what is missing, one entry for each rule."""
@@ -128,6 +129,8 @@ def _compare_members(before: dict[str, Any], after: dict[str, Any], place: Place
             _compare(old, after[key], (join(place[0], key), where), found)
     if len(after) < len(before):
         found.others.setdefault((place[1], "depth"), []).append((place[0], len(before) - len(after)))
+        missing = next(at for at, key in enumerate(before) if key not in after)
+        found.first_object = found.first_object or (place[0], missing)
 
 
 def _listed(general: str, shown: int, first: int, places: list[_CutList]) -> Listed:
@@ -241,7 +244,7 @@ class _Fitting:
 
 def _fitted(value: Any, kept: Any, errors: ErrorRows) -> Fitted:
     cuts = find_cuts(value, kept, errors)
-    return Fitted(kept, cuts.omissions(), cuts.listed(), cuts.first or cuts.first_text)
+    return Fitted(kept, cuts.omissions(), cuts.listed(), cuts.first or cuts.first_text or cuts.first_object)
 
 
 def search(
