@@ -400,7 +400,7 @@ def quieten(
     if not plan.noise or type(value) not in {dict, list, str}:
         return value, StepNotes(compact_json=compact_json)
     compact_json = compact_json or orjson.dumps(value)
-    if len(compact_json) < QUIET:
+    if len(compact_json) < QUIET and not (type(value) is str and "\x1b" in value):  # where colours go, nothing is gone
         return value, StepNotes(compact_json=compact_json)
     from shaping.noise import reduce  # noqa: PLC0415 (loaded with the first large value: costs 20 ms)
 

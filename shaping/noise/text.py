@@ -14,7 +14,7 @@ from shaping.noise.web_pages import strip_page
 from shaping.parsers import head_of
 from shaping.parsers.sections import is_diff
 from shaping.parsers.snapshot import fold_tree, is_tree
-from shaping.parsers.terminal import clean_lines, count_repeats, is_error_line, matcher, without_surrogates
+from shaping.parsers.terminal import COLOURS, clean_lines, count_repeats, is_error_line, matcher, without_surrogates
 from shaping.response import Omission, Reason
 
 _PYTHON = re.compile(r'\s*File "([^"]+)", line \d+, in .+')
@@ -219,7 +219,8 @@ def reduce_text(
         return text, []
     if "boilerplate" in groups and (folded := _as_levels(text)) is not None:
         return folded, []  # only the drawing is gone
-    reduced = text
+    # Colours are no part of what a text says.
+    text = reduced = COLOURS.sub("", text) if "boilerplate" in groups and "\x1b" in text else text
     reasons: dict[Reason, None] = {}
     for reason, rule in _RULES:
         if reason in groups and (after := rule(reduced)) != reduced:

@@ -27,6 +27,15 @@ def test_what_a_terminal_would_show_is_shown() -> None:
     assert reduced("one\r\ntwo\r\n") == "one\r\ntwo\r\n"
 
 
+def test_colours_go_from_a_short_text_too_and_nothing_is_said_of_it() -> None:
+    text = "".join(f"\x1b[96mapp.ts\x1b[0m:\x1b[93m{n}\x1b[0m \x1b[91merror\x1b[0m TS2322\n" for n in range(3))
+    shaped = Shaper().shape(text, tool="check")
+    assert (shaped.text, shaped.omissions) == (
+        "app.ts:0 error TS2322\napp.ts:1 error TS2322\napp.ts:2 error TS2322\n",
+        (),
+    )
+
+
 def test_equal_lines_are_counted_and_few_of_them_stay() -> None:
     assert reduced("start\n" + "waiting for lock\n" * 200 + "done") == "start\nwaiting for lock (x200)\ndone"
     few = "a\nb\nb\nb\nc\n\n\nd\n"
