@@ -21,7 +21,7 @@ from shaping.proxy.messages import (
 from shaping.proxy.upstream import BackgroundTasks, RequestError, ServerUnavailableError, Upstream
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from shaping.errors import ErrorDetail
     from shaping.proxy.upstream import FailRequest, Receive, Warn
@@ -57,8 +57,10 @@ class Router:
         self._warn: Warn
         self._initialized: Message | None = None
         self._ready: set[int] = set()
-        self._names: dict[str, dict[str, tuple[int, str]]] = {}  # by list: the server and its own name of each entry
-        self._owners: dict[str, str] = {}  # the server of each tool, also while its list is asked for again
+        # By list: the server and its own name of each entry, also of an earlier list, which a client may still go by.
+        self._entries_by_name: dict[str, dict[str, tuple[int, str]]] = {method: {} for method in _NAMED.values()}
+        self._current: dict[str, Collection[str]] = {}  # by list: the names in the latest, unless that has changed
+        self._unlisted: list[ErrorDetail] = []  # why servers are missing in the latest list
         self._uris: dict[str, int] = {}
         self._asked: dict[str, tuple[int, Any]] = {}  # servers' requests, by the id that the client sees
         self._tasks = BackgroundTasks()
@@ -71,8 +73,8 @@ class Router:
 
     def server_of(self, tool: str) -> str:
         """Return the name of the server that has a tool, or a resource by its URI; our own where none does."""
-        number = self._uris.get(tool)
-        return self._owners.get(tool, self.name) if number is None else self.upstreams[number].name
+        number = self._uris.get(tool, self._entries_by_name["tools/list"].get(tool, (None, tool))[0])
+        return self.name if number is None else self.upstreams[number].name
 
     async def start(self) -> None:
         """Connect to all servers before the first message."""
@@ -120,9 +122,9 @@ class Router:
             self._asked[shown] = number, message.id
             message = message_of({**message.data, "id": shown})
         elif message.method == "notifications/tools/list_changed":
-            self._names.pop("tools/list", None)
+            self._current.pop("tools/list", None)
         elif message.method == "notifications/prompts/list_changed":
-            self._names.pop("prompts/list", None)
+            self._current.pop("prompts/list", None)
         await self._receive(message)
 
     async def _serve(self, message: Message) -> None:
@@ -184,7 +186,7 @@ class Router:
     async def _admit(self, number: int, result: dict[str, Any]) -> None:
         """Add a server that was left out, and notify the client of what has changed by it."""
         self._ready.add(number)
-        self._names.clear()
+        self._current.clear()
         if self._initialized is not None:
             await self.upstreams[number].send(self._initialized)
         for capability in _ANNOUNCED:
@@ -195,6 +197,7 @@ class Router:
     async def _list(self, method: str) -> list[dict[str, Any]]:
         found = await asyncio.gather(*(self._entries(number, method) for number in range(len(self.upstreams))))
         problems = [entries for entries in found if isinstance(entries, Exception)]
+        self._unlisted = [one.detail for one in problems if isinstance(one, ServerUnavailableError)]
         lists = [[] if isinstance(entries, Exception) else entries for entries in found]
         if len(problems) == len(found):
             if all(_is_unknown(problem) for problem in problems):
@@ -231,21 +234,23 @@ class Router:
                 name = own if often[own] == 1 else f"{self.upstreams[number].name}_{own}"
                 names[name] = number, own
                 shown.append(entry if name == own else {**entry, "name": name})
-        self._names[method] = names
-        if method == "tools/list":
-            self._owners |= {name: self.upstreams[number].name for name, (number, _) in names.items()}
+        self._current[method] = names.keys()
+        self._entries_by_name[method] |= names
         return shown
 
     async def _owner(self, method: str, name: str) -> tuple[int | None, str]:
         """Return the server of a name in a list, and that server's own name for it."""
-        if name not in self._names.get(method, {}):
+        if name not in self._current.get(method, ()):
             # What a server offers depends on the client, so a name that is not known yet is asked for once more.
             await self._list(method)
-        return self._names.get(method, {}).get(name, (None, name))
+        return self._entries_by_name[method].get(name, (None, name))
 
     async def _pass_by_name(self, message: Message, method: str) -> Message | None:
         name = str(message.params.get("name", ""))
         number, own = await self._owner(method, name)
+        if number is None and self._unlisted:
+            words = f"no server that answers has {name!r}, and these do not answer:"
+            raise ServerUnavailableError(outage.combined_error(self._unlisted, words))
         if number is None:
             return error_message(message.id, _INVALID_PARAMS, f"Unknown {_LISTS[method][:-1]}: {name!r}")
         if own != name:

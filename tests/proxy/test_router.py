@@ -18,6 +18,8 @@ from shaping.proxy.router import Router
 from shaping.proxy.upstream import command_server
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tests.proxy.conftest import Connect, Driver
 
 pytestmark = pytest.mark.anyio
@@ -34,9 +36,9 @@ def ghost(name: str = "ghost") -> Any:
     return command_server([f"/no/such/{name}"], name)
 
 
-def held(flag: Path, name: str = "late") -> Any:
+def held(flag: Path, name: str = "late", command: Sequence[str] = TINY) -> Any:
     """A server that starts to speak when a file is there."""
-    return command_server(["sh", "-c", f'while test ! -f {flag}; do sleep 0.05; done; exec "$0" "$@"', *TINY], name)
+    return command_server(["sh", "-c", f'while test ! -f {flag}; do sleep 0.05; done; exec "$0" "$@"', *command], name)
 
 
 async def names(driver: Driver, kind: str = "tools") -> list[str]:
@@ -128,11 +130,13 @@ async def test_a_server_that_comes_late_is_announced_and_its_tools_work(
     flag = tmp_path / "go"
     async with connect(combined_server([held(flag), *named("a")])) as driver:
         before = await names(driver)
+        missing = await driver.failure("pid")
         flag.touch()
         await driver.until(lambda message: message.get("method") == "notifications/tools/list_changed")
         after = await names(driver)
         answer = await driver.text("pid")
     assert (before, len(after), bool(answer["pid"])) == (["shared", "only_a", "ask"], 9, True)
+    assert missing.startswith("UNAVAILABLE: the server 'late' is still starting")
     assert "the server 'late' is slow to start and left out until it answers" in caplog.text
 
 
@@ -147,6 +151,21 @@ async def test_a_server_that_could_not_start_is_tried_again_by_a_later_list(conn
                 await anyio.sleep(0.1)
         answer = await driver.text("pid")
     assert answer["pid"]
+
+
+async def test_a_tool_keeps_the_name_that_it_had_before_another_server_came(
+    connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shaping.proxy.router.START_WAIT_SECONDS", 3.0)
+    flag = tmp_path / "go"
+    second = held(flag, "b", [sys.executable, str(SERVERS / "named_server.py"), "b"])
+    async with connect(combined_server([second, *named("a")])) as driver:
+        assert "shared" in await names(driver)
+        flag.touch()
+        await driver.until(lambda message: message.get("method") == "notifications/tools/list_changed")
+        assert {"a_shared", "b_shared"} <= set(await names(driver))
+        answers = [await said(driver, name) for name in ("shared", "a_shared", "b_shared")]
+    assert answers[0] == answers[1] != answers[2]
 
 
 async def test_where_no_server_can_start_every_reason_is_told(connect: Connect) -> None:
