@@ -1,7 +1,6 @@
 """`shaping hook`: shape the results of a client's own shell, search and fetch tools."""
 
 import os
-import socket
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,6 +9,7 @@ import typer
 
 from shaping.cli.output import Answer, need_posix, stopped, with_suggestion
 from shaping.clients.hooks import CLIENTS, HOOK_EDIT, file_of, install, is_installed, socket_directory, uninstall
+from shaping.clients.hooks.relay import ask
 from shaping.clients.hooks.resident import main as serve
 
 ACTION = typer.Argument(
@@ -84,12 +84,7 @@ def _status(clients: list[str]) -> Answer:
 def _running() -> dict[str, Any] | None:
     here = Path.cwd()
     try:
-        os.chdir(socket_directory())  # the path of a socket may have 108 bytes; its name alone always fits
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(2)
-            connection.connect("socket")
-            connection.sendall(b"status 0\n\n")
-            return dict(orjson.loads(connection.makefile("rb").read()))
+        return dict(orjson.loads(ask("status", str(socket_directory()), b"")))
     except (OSError, ValueError):
         return None
     finally:

@@ -29,7 +29,7 @@ def main() -> None:
     directory = _own_directory() if directory == "-" else directory
     given = _read()
     try:
-        os.write(1, _ask(client, directory, given))
+        os.write(1, ask(client, directory, given))
     except CONNECT_FAILED:
         # Nobody waits for a process to start: this result stays as it is, the next one is shaped.
         _start([*program, "hook", "serve"] if program else [sys.executable, "-m", _RESIDENT, directory])
@@ -49,7 +49,8 @@ def _read() -> bytes:
     return b"".join(parts)
 
 
-def _ask(client: str, directory: str, given: bytes) -> bytes:
+def ask(client: str, directory: str, given: bytes) -> bytes:
+    """Give a result to the resident process of a directory, and return its answer."""
     # The path of a socket may have 108 bytes; the name alone always fits.
     os.chdir(directory)
     deadline = time.monotonic() + SECONDS
