@@ -38,10 +38,11 @@ TOKENIZER = typer.Option(
     metavar="NAME", help="o200k_base, cl100k_base, chars, or a model or encoding that tiktoken knows."
 )
 BY_FIELD = typer.Option("--by-field", help="Show which fields carry the tokens of the compact JSON.")
-TOP = typer.Option(metavar="N", min=1, help="With --by-field: how many fields to show; the rest are one line.")
 AS_JSON = typer.Option("--json/--table", help="Print JSON or a table. Without it, a table on a terminal, else JSON.")
 FILES = typer.Argument(metavar="FILE...", help="Files to count, or - for standard input.")
 EXACT = typer.Option("--exact", help="Count long files exactly too, instead of by samples.")
+
+_SHOWN = 25  # fields in the table; the rest are one line of it
 
 
 def bench(
@@ -53,7 +54,6 @@ def bench(
     config: Annotated[Path | None, CONFIG] = None,
     tokenizer: Annotated[str, TOKENIZER] = "o200k_base",
     by_field: Annotated[bool, BY_FIELD] = False,
-    top: Annotated[int, TOP] = 25,
     as_json: Annotated[bool | None, AS_JSON] = None,
 ) -> None:
     """Measure what each profile saves on files of tool answers, counted exactly."""
@@ -62,7 +62,7 @@ def bench(
         raise stopped(f"nothing to measure: no file there ends in {', '.join(SUFFIXES)}")
     with _counting(failed=2):
         if by_field:
-            answer = _costs_by_field(payloads, tokenizer, top)
+            answer = _costs_by_field(payloads, tokenizer)
         else:
             shaper = Shaper(config, watch=False)
             for name in profile or ():
@@ -100,12 +100,12 @@ def _costs_by_profile(payloads: Sequence[Payload], setup: Setup) -> Answer:
     return Answer(data, ["tokens", *columns(rows)])
 
 
-def _costs_by_field(payloads: Sequence[Payload], tokenizer: str, top: int) -> Answer:
+def _costs_by_field(payloads: Sequence[Payload], tokenizer: str) -> Answer:
     found = Counter[str]()
     for payload in payloads:
         found.update(tokens_by_field(payload.data, tokenizer))
     costs, whole = found.most_common(), found.total()
-    shown, rest = costs[:top], costs[top:]
+    shown, rest = costs[:_SHOWN], costs[_SHOWN:]
     if rest:
         shown.append((counted(len(rest), "more field"), sum(tokens for _, tokens in rest)))
     rows = [(name, tokens, f"{tokens / (whole or 1):.1%}") for name, tokens in (*shown, ("total", whole))]

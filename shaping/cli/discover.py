@@ -28,8 +28,8 @@ from shaping.shaper import Shaper
 
 RECORDINGS = typer.Argument(metavar="DIR", help="A folder of recordings to read instead of your clients' sessions.")
 HOME = typer.Option(metavar="DIR", help="The home directory to look in.")
-SESSIONS = typer.Option(metavar="N", min=1, help="How many of the newest sessions of each client to read.")
 
+_NEWEST: Final = 200  # sessions of each client that are read
 _SHOWN: Final = 5  # missing values that are shown
 _EMPTY: Final = '{\n  "tool_overrides": {}\n}\n'
 _INSTALL: Final = {
@@ -45,13 +45,12 @@ def discover(
     *,
     home: Annotated[Path | None, HOME] = None,
     profile: Annotated[str, PROFILE] = "minimal",
-    sessions: Annotated[int, SESSIONS] = 200,
     model: Annotated[str | None, MODEL] = None,
     prices: Annotated[str | None, PRICES] = None,
 ) -> Answer:
     """Read your clients' past sessions: what shaping would have saved, and what would be missing."""
     price = price_of_model(model, prices)
-    by_client = _recorded(recordings) if recordings else _transcripts(home or Path.home(), sessions)
+    by_client = _recorded(recordings) if recordings else _transcripts(home or Path.home())
     quiet()
     read = [transcript for found in by_client.values() for transcript in found]
     rows, config = _replayed(read, profile)
@@ -88,7 +87,7 @@ def _replayed(read: Sequence[Transcript], profile: str) -> tuple[list[ToolReplay
     return rows, with_suggestions(_EMPTY, suggest(_statistics(calls, usage)))
 
 
-def _transcripts(home: Path, most: int) -> dict[str, list[Transcript]]:
+def _transcripts(home: Path) -> dict[str, list[Transcript]]:
     found = find_transcripts(home)
     if not found:
         raise stopped(
@@ -100,11 +99,11 @@ def _transcripts(home: Path, most: int) -> dict[str, list[Transcript]]:
     read: dict[str, list[Transcript]] = {}
     with progress() as show:
         for client, files in found.items():
-            newest = sorted(files, key=lambda path: path.stat().st_mtime)[-most:]
+            newest = sorted(files, key=lambda path: path.stat().st_mtime)[-_NEWEST:]
             for done, path in enumerate(newest, 1):
                 read.setdefault(client, []).extend(map(_clean, FORMATS[client][0](path)))
                 show(client, done, len(newest))
-    return {client: transcripts[-most:] for client, transcripts in read.items()}
+    return {client: transcripts[-_NEWEST:] for client, transcripts in read.items()}
 
 
 def _recorded(folder: Path) -> dict[str, list[Transcript]]:
