@@ -284,9 +284,9 @@ def ui(
         from shaping.page.app import serve_page  # noqa: PLC0415 (an extra)
     except ImportError:
         raise stopped('the page needs an extra: pip install "shaping[http]"', code="DEPENDENCY_UNAVAILABLE") from None
-    host, port = free_address(at)
-    address, token = page_address(host, port)
     with page_source(ledger, since, config) as source:
+        host, port = free_address(at)
+        address, token = page_address(host, port)
         typer.echo(f"serving {address}", err=True)
         if open_it:
             webbrowser.open(address)
