@@ -1,7 +1,5 @@
 """What is known of MCP clients (`config/clients.json`): what they show their model of a tool's result."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

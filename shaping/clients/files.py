@@ -1,7 +1,5 @@
 """Where each client keeps its list of MCP servers, and how such a file is replaced safely."""
 
-from __future__ import annotations
-
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence

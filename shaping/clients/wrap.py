@@ -1,14 +1,14 @@
 """A client's list of MCP servers, rewritten so that each is started behind the proxy, and back; and trying them out."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath, PureWindowsPath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import tomlkit
 from tomlkit.items import InlineTable, Table
@@ -24,11 +24,6 @@ from shaping.proxy.upstream import (
     connected,
 )
 from shaping.settings import jsonc
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
-
 
 # Headers go by the environment, not by the arguments: they hold tokens, and arguments can be read by every user.
 HEADER_VARIABLE = "SHAPING_PROXY_HEADER_"

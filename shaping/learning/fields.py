@@ -1,7 +1,5 @@
 """The fields of a tool's answers as a tree: which of them say nothing, which nobody used, and which must stay."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

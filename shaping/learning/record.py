@@ -1,33 +1,27 @@
 """Recordings of what tools answered: JSON lines, one file for each server, tool and day."""
 
-from __future__ import annotations
-
 import logging
 import math
 import os
 import re
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import orjson
 
 from shaping.cleaning import protect
 from shaping.redaction import without_secrets
+from shaping.response import Shaped
 from shaping.settings.files import delete_oldest, refuse_links
-from shaping.settings.plan import full_name
+from shaping.settings.plan import Plan, full_name
 from shaping.store.keeper import BackgroundQueue
 from shaping.tokens import count
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from shaping.response import Shaped
-    from shaping.settings.plan import Plan
 
 logger = logging.getLogger("shaping")
 

@@ -1,14 +1,14 @@
 """The sessions that Claude Code, Codex, Gemini CLI and opencode keep on disk, and their calls shaped once more."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import sqlite3
 from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import orjson
 
@@ -16,13 +16,8 @@ from shaping.clients import joined_texts
 from shaping.clients.hooks.results import printing_command
 from shaping.commands.names import tool_name
 from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, Usage, missing, seconds, used_values
+from shaping.shaper import Shaper
 from shaping.tokens.counters import count_closely
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from shaping.shaper import Shaper
 
 _SHELLS: Final = frozenset(
     {"Bash", "bash", "shell", "local_shell", "exec_command", "run_shell_command", "unified_exec"}

@@ -3,27 +3,22 @@
 It stops what a model writes by mistake or under injection; code that must do no harm needs a process without rights.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import logging
 import re
 import unicodedata
 import warnings
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from shaping.errors import ToolError
 from shaping.operations.guard_javascript import find_construct, is_deeper
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from shaping.operations.spec import Language, Spec
+from shaping.operations.spec import Language, Spec
 
 MAX_CODE_BYTES = 65_536
 MAX_PAYLOAD_BYTES = 4_194_304

@@ -3,14 +3,13 @@
 POST /expand gives back what an answer left out, or runs a query or a search over it.
 """
 
-from __future__ import annotations
-
 import logging
 import math
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import aclosing
 from hashlib import sha256
 from secrets import compare_digest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 import uvicorn
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
@@ -25,18 +25,11 @@ from shaping.cleaning import Pieces
 from shaping.envelope import Envelope, local_envelope
 from shaping.errors import ToolError, from_exception, nearest
 from shaping.operations.access import Identity, IdentityResult, resolve_identity
-from shaping.operations.registry import without_earlier
+from shaping.operations.registry import Registry, without_earlier
 from shaping.operations.schemas import schema_of
 from shaping.operations.spec import Spec, tool_definition
 from shaping.proxy.http_limits import SERVER_LIMITS, HostGuard, read_body
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Sequence
-
-    from starlette.requests import Request
-
-    from shaping.operations.registry import Registry
-    from shaping.response import Shaped
+from shaping.response import Shaped
 
 log = logging.getLogger("shaping")
 MAX_BODY = 4_194_304

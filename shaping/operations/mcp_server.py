@@ -1,10 +1,9 @@
 """A registry as an MCP server: each operation a tool, each answer shaped for the client that reads it."""
 
-from __future__ import annotations
-
 import logging
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 from fastmcp import FastMCP
@@ -13,17 +12,12 @@ from mcp_types import TextContent, ToolAnnotations
 from pydantic import Field
 
 from shaping.errors import ErrorDetail, ToolError
+from shaping.learning.record import Recorder
 from shaping.mcp.fastmcp import ShapingMiddleware
 from shaping.operations.access import IdentityResult, resolve_identity
+from shaping.operations.registry import Registry
 from shaping.operations.spec import Spec, tool_definition
 from shaping.proxy.http_limits import SERVER_LIMITS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from shaping.envelope import Envelope
-    from shaping.learning.record import Recorder
-    from shaping.operations.registry import Registry
 
 log = logging.getLogger("shaping")
 
@@ -38,7 +32,7 @@ class OperationTool(Tool):
     async def run(self, arguments: dict[str, Any]) -> ToolResult:
         """Call the operation and write its answer to both channels; the middleware decides which a client is shown."""
         identity = await resolve_identity(self.identify)
-        envelope: Envelope[Any] = await self.registry.execute(self.operation, arguments, identity)
+        envelope = await self.registry.execute(self.operation, arguments, identity)
         data, error = envelope.data, envelope.error
         if error is not None and not _says_more(data, error):
             raise ToolError.of(error)

@@ -4,8 +4,6 @@ A client runs `relay.py` for each result. That hands the result over to one resi
 call waits for this package to be imported.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

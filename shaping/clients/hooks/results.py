@@ -1,7 +1,5 @@
 """What each client's hook is told of a tool result, which command printed it, and how the client takes a new text."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping

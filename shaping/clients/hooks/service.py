@@ -1,18 +1,17 @@
 """The resident process's work: a client's tool result in, what its hook answers out."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
 import shutil
 import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import orjson
 
@@ -25,15 +24,10 @@ from shaping.ledger import record_text
 from shaping.ledger.call_texts import keep_output
 from shaping.settings.chooser import mode
 from shaping.settings.jsonc import ConfigError
+from shaping.settings.plan import Plan
 from shaping.shaper import Shaper
 from shaping.tokens import counter
 from shaping.tokens.sampling import costs_at_most
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from shaping.settings.plan import Plan
-
 
 _WAIT_SECONDS: Final = 60.0  # for a transcript to tell of a result; after that nobody knows what was shown
 _TAIL: Final = 4 * 1024 * 1024  # bytes of a transcript's end in which a result is looked for

@@ -1,13 +1,12 @@
 """An OpenAPI document: reading it, following its references, and its schemas as standalone JSON Schemas."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urljoin
 
 import orjson
@@ -15,10 +14,6 @@ import yaml
 
 from shaping.errors.codes import CodedError
 from shaping.paths.schema import resolve_pointer
-
-if TYPE_CHECKING:
-    from os import PathLike
-
 
 MAX_HOPS = 50
 

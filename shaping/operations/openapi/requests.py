@@ -1,20 +1,15 @@
 """The input of an HTTP operation: parameters and body members merged into one object, and how each is sent."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import orjson
 
 from shaping.errors import ToolError
-from shaping.operations.openapi.document import take_name
-
-if TYPE_CHECKING:
-    from shaping.operations.openapi.document import OpenApiDocument, SchemaConverter
+from shaping.operations.openapi.document import OpenApiDocument, SchemaConverter, take_name
 
 PATH_PARAMETER = re.compile(r"\{([^{}]+)\}")
 STYLES = {"path": "simple", "query": "form", "header": "simple", "cookie": "form"}
