@@ -10,7 +10,7 @@ from operator import eq
 
 from shaping.encoders.templates import indent_of
 from shaping.noise.vocabulary import ELEMENT_ARGUMENTS, LIBRARY_FRAMES, LIBRARY_PACKAGES
-from shaping.noise.web_pages import strip_page
+from shaping.noise.web_pages import shorten_references, strip_page
 from shaping.parsers import head_of
 from shaping.parsers.sections import is_diff
 from shaping.parsers.snapshot import fold_tree, is_tree
@@ -259,6 +259,7 @@ def _as_on_screen(text: str) -> str:
 
 _RULES: tuple[tuple[Reason, Callable[[str], str]], ...] = (
     ("boilerplate", _as_on_screen),
+    ("links", shorten_references),  # before links that come again have no address
     ("boilerplate", strip_page),
     ("bulk", shorten_passed),
     ("bulk", shorten_traces),

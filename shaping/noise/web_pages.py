@@ -28,12 +28,18 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 _ENDS_BLANK = matcher(r"[ \t\x{a0}]\n")
 _ESCAPED = re.compile(r"(`[^`]*`)|\\([_=])")  # by a converter; in code a backslash means itself
 _NAMED_LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\([^()\s]{8,1000}\)")
+# A link to what it names: `[#12](https://x.dev/issues/12)`, `[@ann](https://x.dev/ann)`, a commit by its short hash.
+_REFERENCE = re.compile(
+    r"(?<!!)\[(?:([^\[\]\n]{0,16}[#@!])([\w-]{1,40})|([0-9a-f]{7,12}))\]"
+    r"\((https?://[^()\s]{1,200}/)(?:\2|\3[0-9a-f]{0,33})\)"
+)
 _HEADING = re.compile(r"\n# \S")
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d+\.)?\s*(?:[-*+•]\s*)?")
 _MANY_LINKS, _LINK_LINES = 12, 5  # links of a page, and lines of nothing but links in a row
 # Characters of a line, and of all such lines, without which links are what a page is about.
 _SENTENCE, _PROSE = 60, 1500
 _ABOUT_PICTURES = 0.6  # of the links of a page are pictures, from which they are what it is about
+_REFERENCES = 5  # of one form
 _LARGE = 2000  # characters of HTML; a shorter piece of it may be what was asked for
 _EDGES = 0.25, 0.6  # of a page: navigation stands before the one or after the other
 
@@ -51,6 +57,30 @@ def strip_page(text: str) -> str:
     text = _BLANK_LINES.sub("\n\n", _without_line_ends(_without_masthead(text))).replace("](about:blank/", "](")
     text = _without_targets(_without_navigation(text.split("\n"), len(text)))
     return _ESCAPED.sub(r"\1\2", text) if "\\_" in text or "\\=" in text else text
+
+
+def shorten_references(text: str) -> str:
+    """Return a text whose links to what they name are without addresses, but for the first of each form."""
+    if text.count("](http") < _REFERENCES:
+        return text
+    forms = Counter((found[1] or "", found[4]) for found in _REFERENCE.finditer(text))
+    told: dict[str, str] = {}
+    for (mark, folder), count in forms.most_common():
+        name = rf"{re.escape(mark)}[\w-]+" if mark else "[0-9a-f]{7,12}"
+        # One that has no address already would be given this one.
+        if count >= _REFERENCES and mark not in told and not re.search(rf"\[{name}\](?!\()", text):
+            told[mark] = folder
+    examples: dict[str, str] = {}
+
+    def named(found: re.Match[str]) -> str:
+        mark = found[1] or ""
+        if told.get(mark) != found[4]:
+            return found[0]
+        examples.setdefault(mark, found[0])
+        return found[0].partition("(")[0]
+
+    shorter = _REFERENCE.sub(named, text)
+    return f"(addresses of links like these: {', '.join(examples.values())})\n{shorter}" if examples else text
 
 
 def _without_line_ends(text: str) -> str:

@@ -95,6 +95,35 @@ def test_what_stands_before_a_title_goes_where_it_is_links_and_a_date_stays() ->
     assert told.split("\n")[0] in reduced(told)  # a sentence is no menu
 
 
+HASH = "0a" * 16
+CHANGES = "# Changelog\n" + "\n".join(
+    f"* fix it ([#{at}](https://x.dev/r/issues/{at})) ([c0ffee{at % 10}](https://x.dev/r/commit/c0ffee{at % 10}{HASH}))"
+    for at in range(100, 106)
+)
+
+
+def test_links_to_what_they_name_have_one_address_for_all() -> None:
+    reduced, left_out = reduce_text(CHANGES, ("links",))
+    assert reduced.split("\n")[:3] == [
+        f"(addresses of links like these: [#100](https://x.dev/r/issues/100), [c0ffee0](https://x.dev/r/commit/c0ffee0{HASH}))",
+        "# Changelog",
+        "* fix it ([#100]) ([c0ffee0])",
+    ]
+    assert [omission.reason for omission in left_out] == ["links"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{CHANGES}\n* see [#7] and [0123abc]",  # which would get an address
+        CHANGES.replace("issues/", "issues/x"),
+        "\n".join(f"[{at}](https://x.dev/{at}) [word](https://x.dev/word)" for at in range(9)),
+    ],
+)
+def test_links_that_do_not_say_where_they_lead_keep_their_addresses(text: str) -> None:
+    assert "(https://x.dev" in reduce_text(text, ("links",))[0].split("\n")[-2]
+
+
 def test_a_link_of_a_page_is_said_once_and_one_into_the_page_is_its_words() -> None:
     page = (
         f"{LINKS}\n# Title\n\n{PROSE}{MORE}"
