@@ -83,7 +83,7 @@ async def _files_of_a_proxied_call() -> set[str]:
     await loader.get()
     answers: asyncio.Queue[Message] = asyncio.Queue()
     server = [sys.executable, str(ROOT / "tests" / "servers" / "records_server.py")]
-    relay = Relay(command_server(server)(lambda *_: None), loader, answers.put)
+    relay = Relay(command_server(server)(), loader, answers.put)
 
     async def ask(number: int, method: str, params: Mapping[str, object]) -> None:
         asked = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}

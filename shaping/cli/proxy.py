@@ -23,7 +23,6 @@ from shaping.errors import make_error
 from shaping.proxy.serving import Options, ShaperLoader, UnknownProfileError, run_relay, serve_stdio
 from shaping.proxy.upstream import (
     START_SECONDS,
-    Log,
     ServerFactory,
     ServerUnavailableError,
     Upstream,
@@ -135,7 +134,7 @@ def _served(make_upstream: Any, http: str, rules: dict[str, Any], ui: bool) -> A
             from shaping.page.app import proxy_routes  # noqa: PLC0415 (an extra)
 
             rules["pages"] = proxy_routes(loader.get, token)
-        return await serve_http(lambda: make_upstream(loader.server_log.add), loader, host, port, **rules)
+        return await serve_http(make_upstream, loader, host, port, **rules)
 
     return serve
 
@@ -241,7 +240,7 @@ def url_server(
             raise _unfilled_error(label, unfilled)
         return remote_transport(url, name=label, kind=transport, headers=headers, auth=auth)
 
-    return lambda _: Upstream(label, connect, seconds or patience, names_itself=name is None)
+    return partial(Upstream, label, connect, seconds or patience, names_itself=name is None)
 
 
 def listed_servers(text: str, *, oauth: bool = False, seconds: float | None = None) -> list[ServerFactory]:
@@ -252,13 +251,13 @@ def listed_servers(text: str, *, oauth: bool = False, seconds: float | None = No
     return [_listed(name, _expanded(server), oauth=oauth, seconds=seconds) for name, server in servers.items()]
 
 
-def combined_server(servers: Sequence[ServerFactory]) -> Callable[[Log], Upstream | Router]:
+def combined_server(servers: Sequence[ServerFactory]) -> Callable[[], Upstream | Router]:
     """Make one upstream server of several."""
     if len(servers) == 1:
         return servers[0]
     from shaping.proxy.router import Router as ManyServers  # noqa: PLC0415 (only where there are several: costs 100 ms)
 
-    return lambda log: ManyServers([make(log) for make in servers])
+    return lambda: ManyServers([make() for make in servers])
 
 
 def headers_of(lines: Sequence[str]) -> dict[str, str]:

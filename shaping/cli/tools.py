@@ -18,7 +18,7 @@ from shaping.errors import make_error
 from shaping.mcp.tool_entries import tool_entry
 from shaping.proxy.outage import describe
 from shaping.proxy.serving import print_line
-from shaping.proxy.upstream import ServerFactory, ServerUnavailableError, connected
+from shaping.proxy.upstream import Receiver, ServerFactory, ServerUnavailableError, connected
 from shaping.response import counted
 from shaping.settings.files import bundled
 from shaping.settings.plan import full_name
@@ -52,13 +52,22 @@ def tools(
     return Answer(costs, _table(costs), exit_code=1 if failures else 0)
 
 
+class LogPrinter(Receiver):
+    """Prints what servers log while their tools are listed."""
+
+    def on_log_line(self, name: str, line: bytes) -> None:
+        """Print a line."""
+        print_line(name, line)
+
+
 async def _listed(servers: list[ServerFactory]) -> tuple[list[tuple[str, dict[str, Any]]], list[str]]:
     """List the tools of all servers that answer, each with its server's name, and say why others do not."""
     found: list[tuple[str, dict[str, Any]]] = []
     failures: list[str] = []
     for make in servers:
         try:
-            upstream = make(print_line)
+            upstream = make()
+            upstream.receiver = LogPrinter()
             async with connected(upstream) as server:
                 found += [(upstream.server_of(""), tool) async for tool in server.pages("tools/list", "tools")]
         except Exception as problem:  # noqa: BLE001 - whatever keeps a server from answering, the user is told

@@ -372,4 +372,4 @@ def started(
     seconds: float = START_SECONDS,
 ) -> AbstractAsyncContextManager[Upstream]:
     """Start a server for the length of a block; what it logs is not shown."""
-    return connected(command_server(command, env=environ, cwd=cwd, seconds=seconds)(lambda *_: None))
+    return connected(command_server(command, env=environ, cwd=cwd, seconds=seconds)())

@@ -25,7 +25,7 @@ from shaping.proxy.messages import (
     messages_in,
     without_secrets,
 )
-from shaping.proxy.upstream import HANDSHAKE, BackgroundTasks, Upstream
+from shaping.proxy.upstream import HANDSHAKE, BackgroundTasks, Receiver
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from shaping.mcp.sessions import Session, ToolListNotifier, ToolRequest
     from shaping.proxy.router import Router
     from shaping.proxy.serving import ShaperLoader
+    from shaping.proxy.upstream import Upstream
 
 logger = logging.getLogger("shaping")
 
@@ -64,7 +65,7 @@ class PendingRequest:
     at: float = 0.0  # when it was passed on
 
 
-class Relay:
+class Relay(Receiver):
     """Passes the messages of one client on, and what comes back."""
 
     def __init__(
@@ -86,7 +87,7 @@ class Relay:
         self._calls_by_task_id: dict[str, PendingRequest] = {}  # those that the server answers later
         self._running = BackgroundTasks()
         self._notifier: ToolListNotifier | None = None
-        upstream.attach(self.on_server_message, self.failed, loader.server_log.warn)
+        upstream.receiver = self
 
     async def on_client_line(self, line: bytes) -> None:
         """Handle a line from the client."""
@@ -152,7 +153,15 @@ class Relay:
         else:
             logger.warning("a message of the server's is not passed on: %s", problem)
 
-    async def failed(self, request: Message, detail: ErrorDetail) -> None:
+    def on_log_line(self, name: str, line: bytes) -> None:
+        """Print a line of a server's log, as soon as a config says what is private in it."""
+        self._loader.server_log.add(name, line)
+
+    def warn(self, ours: str, quoted: str) -> None:
+        """Log a sentence of ours and what it quotes, as soon as a config says what is private in that."""
+        self._loader.server_log.warn(ours, quoted)
+
+    async def on_unanswered(self, request: Message, detail: ErrorDetail) -> None:
         """Answer a request that the server will not answer."""
         pending = self._requests.pop(request.id, None)
         if pending is not None and pending.called is not None:

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from shaping.proxy import outage
@@ -18,13 +17,12 @@ from shaping.proxy.messages import (
     error_message,
     message_of,
 )
-from shaping.proxy.upstream import BackgroundTasks, RequestError, ServerUnavailableError, Upstream
+from shaping.proxy.upstream import BackgroundTasks, Receiver, RequestError, ServerUnavailableError, Upstream
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from shaping.errors import ErrorDetail
-    from shaping.proxy.upstream import FailRequest, Receive, Warn
 
 
 logger = logging.getLogger("shaping")
@@ -46,15 +44,38 @@ _ANNOUNCED = ("tools", "prompts", "resources")
 _MOST_URIS = 10_000  # of resources whose server is remembered
 
 
+class OneOfSeveral(Receiver):
+    """Hands what comes from one server on to the router of all of them."""
+
+    def __init__(self, router: Router, number: int) -> None:
+        self._router, self._number = router, number
+
+    async def on_server_message(self, message: Message) -> None:
+        """Hand a message on with the number of its server."""
+        await self._router.on_message_from(self._number, message)
+
+    async def on_unanswered(self, request: Message, detail: ErrorDetail) -> None:
+        """Hand on that a request will not be answered."""
+        await self._router.receiver.on_unanswered(request, detail)
+
+    def on_log_line(self, name: str, line: bytes) -> None:
+        """Hand a line of the log on."""
+        self._router.receiver.on_log_line(name, line)
+
+    def warn(self, ours: str, quoted: str) -> None:
+        """Hand a warning on."""
+        self._router.receiver.warn(ours, quoted)
+
+
 class Router:
     """Takes the place of one upstream server; names are prefixed with their server's only where two collide."""
 
     def __init__(self, upstreams: Sequence[Upstream]) -> None:
         self.name = "shaping"
         self.upstreams = list(upstreams)
-        self._receive: Receive
-        self._fail_request: FailRequest
-        self._warn: Warn
+        for number, upstream in enumerate(self.upstreams):
+            upstream.receiver = OneOfSeveral(self, number)
+        self.receiver = Receiver()
         self._initialized: Message | None = None
         self._ready: set[int] = set()
         # By list: the server and its own name of each entry, also of an earlier list, which a client may still go by.
@@ -64,12 +85,6 @@ class Router:
         self._uris: dict[str, int] = {}
         self._asked: dict[str, tuple[int, Any]] = {}  # servers' requests, by the id that the client sees
         self._tasks = BackgroundTasks()
-
-    def attach(self, receive: Receive, fail_request: FailRequest, warn: Warn) -> None:
-        """Set who receives what comes from the servers, and who is told of what they will not answer."""
-        self._receive, self._fail_request, self._warn = receive, fail_request, warn
-        for number, upstream in enumerate(self.upstreams):
-            upstream.attach(partial(self.on_message_from, number), fail_request, warn)
 
     def server_of(self, tool: str) -> str:
         """Return the name of the server that has a tool, or a resource by its URI; our own where none does."""
@@ -125,7 +140,7 @@ class Router:
             self._current.pop("tools/list", None)
         elif message.method == "notifications/prompts/list_changed":
             self._current.pop("prompts/list", None)
-        await self._receive(message)
+        await self.receiver.on_server_message(message)
 
     async def _serve(self, message: Message) -> None:
         try:
@@ -133,10 +148,10 @@ class Router:
         except RequestError as problem:
             reply = message_of({"jsonrpc": "2.0", "id": message.id, "error": problem.error})
         except ServerUnavailableError as problem:
-            await self._fail_request(message, problem.detail)
+            await self.receiver.on_unanswered(message, problem.detail)
             return
         if reply is not None:
-            await self._receive(reply)
+            await self.receiver.on_server_message(reply)
 
     async def _reply(self, message: Message) -> Message | None:
         """Answer a request, or pass it on to a server that will."""
@@ -192,7 +207,7 @@ class Router:
         for capability in _ANNOUNCED:
             if capability in (result.get("capabilities") or {}):
                 changed = {"jsonrpc": "2.0", "method": f"notifications/{capability}/list_changed"}
-                await self._receive(message_of(changed))
+                await self.receiver.on_server_message(message_of(changed))
 
     async def _list(self, method: str) -> list[dict[str, Any]]:
         found = await asyncio.gather(*(self._entries(number, method) for number in range(len(self.upstreams))))
@@ -218,7 +233,7 @@ class Router:
             entries = [entry async for entry in self.upstreams[number].pages(method, _LISTS[method])]
         except (ServerUnavailableError, RequestError) as problem:
             if isinstance(problem, RequestError) and not _is_unknown(problem):
-                self._warn(f"the server {upstream.name!r} is left out", str(problem))
+                self.receiver.warn(f"the server {upstream.name!r} is left out", str(problem))
             return problem
         if number not in self._ready:
             await self._admit(number, {"capabilities": {_LISTS[method]: {}}})

@@ -121,11 +121,9 @@ async def run_relay(serve: Callable[[ShaperLoader], Coroutine[Any, Any, int]], o
         return code
 
 
-async def serve_stdio(
-    make_upstream: Callable[[Callable[[str, bytes], None]], Upstream | Router], loader: ShaperLoader
-) -> int:
+async def serve_stdio(make_upstream: Callable[[], Upstream | Router], loader: ShaperLoader) -> int:
     """Relay between standard input and output and a server, which is started before shaping is loaded."""
-    upstream = make_upstream(loader.server_log.add)
+    upstream = make_upstream()
     if os.isatty(0):
         sys.stderr.write(_IN_A_TERMINAL)
     given, taken = claim_standard_streams()

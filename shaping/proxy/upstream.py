@@ -10,6 +10,7 @@ import signal
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import PurePath
 from threading import Thread
@@ -36,11 +37,7 @@ if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
 
 
-Log: TypeAlias = "Callable[[str, bytes], None]"  # prints a line of the log of the server with a name
-ServerFactory: TypeAlias = "Callable[[Log], Upstream]"
-Receive: TypeAlias = "Callable[[Message], Awaitable[None]]"  # handles a message from a server
-FailRequest: TypeAlias = "Callable[[Message, ErrorDetail], Awaitable[None]]"  # of a request that it will not answer
-Warn: TypeAlias = "Callable[[str, str], None]"  # logs a sentence of ours and what it quotes of the server
+ServerFactory: TypeAlias = "Callable[[], Upstream]"
 
 logger = logging.getLogger("shaping")
 _LARGE_LINE = 256 * 1024  # bytes: a longer line is read on another thread
@@ -124,8 +121,21 @@ class RequestError(Exception):
         super().__init__(str(self.error.get("message", "")))
 
 
-async def _ignore(*_: object) -> None:
-    """Leave what a server says by itself to nobody."""
+class Receiver:
+    """Whoever is told of what comes from a server; this one leaves it to nobody."""
+
+    async def on_server_message(self, message: Message) -> None:
+        """Handle a message from the server."""
+
+    async def on_unanswered(self, request: Message, detail: ErrorDetail) -> None:
+        """Handle that the server will not answer a request."""
+
+    def on_log_line(self, name: str, line: bytes) -> None:
+        """Handle a line of the log of the server with a name."""
+
+    def warn(self, ours: str, quoted: str) -> None:
+        """Log a sentence of ours and what it quotes of the server."""
+        log_warning(ours, quoted)
 
 
 class Upstream:
@@ -141,9 +151,7 @@ class Upstream:
         self.reached = False
         self.failure: ErrorDetail | None = None
         self._connect = connect
-        self._receive: Receive = _ignore
-        self._fail_request: FailRequest = _ignore
-        self._warn: Warn = log_warning
+        self.receiver = Receiver()
         self._transport: UpstreamTransport | None = None
         self._backoff = Backoff()
         self._initialize: Message | None = None
@@ -158,10 +166,6 @@ class Upstream:
         self._closed = False
         self._tasks, self._closing = BackgroundTasks(), BackgroundTasks()
         self._connecting = asyncio.Lock()
-
-    def attach(self, receive: Receive, fail_request: FailRequest, warn: Warn) -> None:
-        """Set who receives what comes from the server, and who is told of what it will not answer and of its state."""
-        self._receive, self._fail_request, self._warn = receive, fail_request, warn
 
     def server_of(self, tool: str) -> str:  # noqa: ARG002 (a router asks by the tool)
         """Return the name of the server that has a tool: the user's for it, else its own, else its command's."""
@@ -249,7 +253,7 @@ class Upstream:
         """Tell whoever sent a request that it will not be answered."""
         future = self._own_answers.get(request.id)
         if future is None:
-            await self._fail_request(request, detail)
+            await self.receiver.on_unanswered(request, detail)
         elif not future.done():
             future.set_exception(ServerUnavailableError(detail))
 
@@ -301,7 +305,7 @@ class Upstream:
             self._announced_name = _server_name(message) or self._announced_name
         future = self._own_answers.get(message.id) if message.is_answer else None
         if future is None:
-            await self._receive(message)
+            await self.receiver.on_server_message(message)
         elif not future.done():
             future.set_result(message)
 
@@ -388,7 +392,7 @@ class Upstream:
         parts = outage.log_parts(detail)
         if parts != self._logged:
             self._logged = parts
-            self._warn(*parts)
+            self.receiver.warn(*parts)
 
     def _stop_timer(self) -> None:
         if self._start_timer is not None:
@@ -424,8 +428,6 @@ class Child:
     """The transport to a child process; it survives chatter on the child's output and knows how the child ended."""
 
     command: Sequence[str]
-    name: str
-    log: Log
     env: Mapping[str, str] | None = None
     cwd: str | None = None
     process: Popen[bytes] | None = None
@@ -447,7 +449,7 @@ class Child:
         self._writer = await open_writer(process.stdin)
         self._tasks = [
             asyncio.create_task(self._read(out, upstream)),
-            asyncio.create_task(self._read_log(err)),
+            asyncio.create_task(self._read_log(err, upstream)),
             asyncio.create_task(self._watch(out)),
         ]
 
@@ -476,25 +478,25 @@ class Child:
             if task is not asyncio.current_task():
                 task.cancel()
 
-    def note(self, line: bytes, lines: deque[bytes]) -> None:
+    def note(self, line: bytes, lines: deque[bytes], upstream: Upstream) -> None:
         """Log a line that is no message, and keep it among the last ones of its stream."""
         if line.strip():
             lines.append(line)
-            self.log(self.name, line)
+            upstream.receiver.on_log_line(upstream.name, line)
 
     async def _read(self, reader: PipeReader, upstream: Upstream) -> None:
         async for line in reader.lines():
             if not await upstream.on_server_line(line):
                 # Some servers print to the stream that carries the protocol; that is log, not a broken connection.
-                self.note(line, self.last_printed)
+                self.note(line, self.last_printed, upstream)
         if await self._has_ended(_EXIT_CODE_SECONDS):
             # Its last words on the other stream say why.
             await asyncio.wait({self._tasks[1]}, timeout=_LAST_WORDS_SECONDS)
         await upstream.lost(self)
 
-    async def _read_log(self, reader: PipeReader) -> None:
+    async def _read_log(self, reader: PipeReader, upstream: Upstream) -> None:
         async for line in reader.lines():
-            self.note(line, self.last_logged)
+            self.note(line, self.last_logged, upstream)
 
     async def _watch(self, out: PipeReader) -> None:
         """Notice an end that leaves the pipes open: a descendant may hold them and will never answer."""
@@ -528,13 +530,10 @@ def command_server(
     label = name or PurePath(command[0]).stem
     started = [process] if process is not None else []
 
-    def make(log: Log) -> Upstream:
-        def connect() -> Child:
-            return Child(command, label, log, env, cwd, started.pop() if started else None)
+    def connect() -> Child:
+        return Child(command, env, cwd, started.pop() if started else None)
 
-        return Upstream(label, connect, seconds or START_SECONDS, names_itself=name is None)
-
-    return make
+    return partial(Upstream, label, connect, seconds or START_SECONDS, names_itself=name is None)
 
 
 @contextlib.asynccontextmanager

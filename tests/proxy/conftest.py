@@ -95,7 +95,9 @@ def connect(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
             Options(config=None if config is None else str(config), record=record, names_itself=names_itself)
         )
         loader.start()
-        driver = Driver(make(log or (lambda *_: None)), loader)
+        driver = Driver(make(), loader)
+        if log is not None:
+            monkeypatch.setattr(driver.relay, "on_log_line", log)
         try:
             if greet:
                 await driver.greet()

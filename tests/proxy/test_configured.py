@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def transport(make: Any) -> Any:
-    return make(lambda *_: None)._connect()
+    return make()._connect()
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,9 @@ def test_an_address_tells_its_transport_unless_it_is_said(url: str, kind: str | 
 
 
 def test_a_command_is_named_by_its_program() -> None:
-    made = transport(command_server(["/usr/bin/server.py", "--x"]))
-    assert (made.name, made.command) == ("server", ["/usr/bin/server.py", "--x"])
+    upstream = command_server(["/usr/bin/server.py", "--x"])()
+    child: Any = upstream._connect()
+    assert (upstream.name, child.command) == ("server", ["/usr/bin/server.py", "--x"])
 
 
 FILE = {
@@ -57,14 +58,11 @@ def test_a_clients_list_is_read_with_its_variables_filled_in_and_without_our_wra
 ) -> None:
     monkeypatch.setenv("ROOT", "/r")
     monkeypatch.setenv("KEY", "k")
-    local, remote = (transport(make) for make in listed_servers(text))
+    servers = listed_servers(text)
+    local, remote = map(transport, servers)
     assert isinstance(local, Child)
-    assert (local.name, local.command, local.env, local.cwd) == (
-        "local",
-        ["run", "/r/x", "y", "${NONE}"],
-        {"K": "k"},
-        "/",
-    )
+    assert servers[0]().name == "local"
+    assert (local.command, local.env, local.cwd) == (["run", "/r/x", "y", "${NONE}"], {"K": "k"}, "/")
     assert (remote.url, remote.http.headers["Authorization"]) == ("http://h//r", "Bearer k")
 
 

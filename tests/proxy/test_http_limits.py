@@ -37,7 +37,7 @@ async def serving(command: list[str], config: Path | None = None, **options: Any
         port = free.getsockname()[1]
     loader = ShaperLoader(Options(None if config is None else str(config), for_user=False))
     make = command_server(command)
-    server = asyncio.create_task(serve_http(lambda: make(loader.server_log.add), loader, "127.0.0.1", port, **options))
+    server = asyncio.create_task(serve_http(make, loader, "127.0.0.1", port, **options))
     try:
         while not server.done():
             try:

@@ -7,7 +7,6 @@ import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from unittest.mock import AsyncMock, Mock
 
 import anyio
 import pytest
@@ -91,8 +90,7 @@ async def test_several_servers_stand_side_by_side_and_only_what_collides_is_rena
 
 
 async def test_a_tool_keeps_its_server_while_a_server_says_that_its_tools_changed() -> None:
-    router = Router([make(print) for make in named("a", "b")])
-    router.attach(AsyncMock(), AsyncMock(), Mock())
+    router = Router([make() for make in named("a", "b")])
     router._named("tools/list", [[{"name": "shared"}, {"name": "only_a"}], [{"name": "shared"}]])
     changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
     await router.on_message_from(1, message_of(changed))

@@ -295,7 +295,7 @@ def test_a_backoff_grows_and_ends_with_the_first_answer() -> None:
 
 
 def test_other_ends_are_told_as_they_are() -> None:
-    child = Child(["x"], name="n", log=lambda *_: None)
+    child = Child(["x"])
     assert outage.connection_end("n", child, answered=True).message == "the server 'n' closed its output"
     assert outage.connection_end("n", None, answered=True).message == "the server 'n' closed the connection"
     problem = OSError(7, "too long")
