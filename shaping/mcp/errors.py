@@ -1,22 +1,39 @@
-"""Coded errors from what MCP servers say or frameworks raise."""
+"""Coded errors from what MCP servers say or frameworks raise, and the results that tell of them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from shaping.cleaning.call import clean_error, limit_error
 from shaping.envelope import is_envelope, recognise
-from shaping.envelope.dialects.members import lenient_error
+from shaping.envelope.dialects.members import lenient_error, warnings_member
 from shaping.errors import ErrorDetail, ToolError, from_exception, make_error, nearest
 from shaping.errors.detail import code_for_status, phrase
 from shaping.errors.exceptions import look_up, summary
 from shaping.errors.texts import plain_without_secrets
+from shaping.mcp.parts import (
+    DataPart,
+    ResultData,
+    ShapedResult,
+    read_parts,
+    shape_parts,
+    shaped_warnings,
+    text_of,
+    texts_of,
+)
+from shaping.mcp.protection import ERROR_KEY, with_meta
+from shaping.mcp.sessions import TEXT, ResultContext
 from shaping.redaction import without_secrets
 from shaping.response import required
+
+if TYPE_CHECKING:
+    from shaping.response import Shaped
 
 # A longer text is the output of something, where any of these words may stand.
 _LOOK: Final = 600
@@ -233,3 +250,93 @@ def _zod_json(text: str) -> list[dict[str, Any]]:
 def error_text(error: BaseException) -> dict[str, Any]:
     """Return the result that MCP servers answer with where a tool raises."""
     return {"content": [{"type": "text", "text": str(error)}], "isError": True}
+
+
+def error_result(context: ResultContext, error: ErrorDetail) -> dict[str, Any]:
+    """Write an error that no result told of."""
+    error = clean_error(error, context.plan)
+    return write_error(error, [], context)
+
+
+def shape_error(result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
+    """Write an error result: the tool's own words, within the budget, with the code that they tell of."""
+    context = context._replace(entry=context.entry._replace(channels=TEXT, advertised=None))
+    data = _words_first(read_parts(result, context))
+    said = "\n".join(texts_of(result))
+    structured = result.get("structuredContent")
+    told = said or (orjson.dumps(structured).decode() if structured else "")
+    error = clean_error(
+        context.error or error_from_text(told, context.request.name, context.session.tools), context.plan
+    )
+    shaped = shape_parts(result, data, context._replace(plan=context.plan.for_error()))
+    texts = [text for one, part in zip(shaped, data.parts, strict=True) if (text := _error_text(one, part, data, said))]
+    out = write_error(error, texts, context, shaped)
+    if not said and shaped and context.client.meta == "errors" and isinstance(shaped[0].value, dict):
+        # Such a client shows its model all of a failed result: a text would tell the data twice.
+        out = {**out, "content": [], "structuredContent": shaped[0].value}
+    rest = [block for block in result.get("content") or () if block.get("type") != "text"]
+    return ShapedResult(with_error(result, {**out, "content": [*out["content"], *rest]}), shaped)
+
+
+def with_error(result: Mapping[str, Any], error: dict[str, Any]) -> dict[str, Any]:
+    """Keep the members of a result that are the protocol's or the server's own, with the error in place of its data."""
+    kept = {key: value for key, value in result.items() if key not in {"content", "structuredContent", "_meta"}}
+    meta = {**(result.get("_meta") or {}), **(error.get("_meta") or {})}
+    return {**kept, **error, **({"_meta": meta} if meta else {})}
+
+
+def _words_first(data: ResultData) -> ResultData:
+    """Put what an error says before the data that goes with it."""
+    return replace(data, parts=tuple(sorted(data.parts, key=lambda part: not part.blocks)))
+
+
+def _error_text(shaped: Shaped, part: DataPart, data: ResultData, said: str) -> str:
+    """Return what a part of an error says; nothing where its text is said already, or it is empty."""
+    if part is data.structured and not part.blocks and said:
+        repeated = isinstance(part.value, dict) and all(str(value) in said for value in part.value.values())
+        return "" if repeated or not shaped.data else shaped.text
+    return text_of(shaped, member=data.member if part is data.structured and not data.packed else None)
+
+
+def write_error(
+    error: ErrorDetail, texts: Sequence[str], context: ResultContext, shaped: Sequence[Shaped] = ()
+) -> dict[str, Any]:
+    """Write an error: the code and the tool's own words, or the coded envelope where profile or dialect ask for it."""
+    plan = context.plan
+    said_besides = shaped_warnings(context)
+    notice = said_besides[0].notice if said_besides else ""
+    texts = [text.removesuffix(notice) for text in texts]
+    refused = error.phase == "validation" and bool(error.details)
+    words = error.message if refused or not texts else _joined([own_words(texts[0]), *texts[1:]]) or error.message
+    coded = _is_json(words)
+    told = limit_error(error if coded else error.model_copy(update={"message": words}), plan)
+    if plan.dialect != "none" or not shaped:
+        shaped = [context.shaper.shape_by(plan, None, context.call._replace(error=told))]
+    if plan.dialect != "none":
+        text = shaped[0].text
+    elif plan.debug or "error" in plan.envelope:
+        said = {"error": model_members(told), **warnings_member(shaped[0].envelope, plan.envelope, debug=False)}
+        text = orjson.dumps(said).decode()
+    else:
+        text = (words if coded else model_text(told)) + notice
+    out = {"content": [{"type": "text", "text": text}], "isError": True}
+    return with_meta(out, shaped, context, **{ERROR_KEY: error.members()})
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Join what the parts of an error say: an error that is JSON and the data beside it stay one JSON object."""
+    if len(texts) == 2 and all(map(_is_json, texts)):
+        error, data = map(orjson.loads, texts)
+        if isinstance(error, dict) and "data" not in error:
+            return orjson.dumps({**error, "data": data}).decode()
+    return "\n".join(texts)
+
+
+def _is_json(text: str) -> bool:
+    if not text.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True

@@ -13,9 +13,11 @@ import orjson
 from shaping.errors import ErrorDetail, ToolError, from_exception, make_error
 from shaping.errors.exceptions import says_less
 from shaping.ledger import Ledger, open_ledger
-from shaping.mcp.errors import error_from_cause, error_from_text, error_text, own_words
+from shaping.mcp.errors import error_from_cause, error_from_text, error_result, error_text, own_words
 from shaping.mcp.output_schema import advertised_schema, shows_no_more, usable
-from shaping.mcp.result import ShapedResult, error_result, shape_in_context, text_of, with_meta
+from shaping.mcp.parts import ShapedResult, text_of
+from shaping.mcp.protection import with_meta
+from shaping.mcp.result import shape_in_context
 from shaping.mcp.server_messages import MessageProtection
 from shaping.mcp.sessions import (
     CallRecorder,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
 
@@ -19,7 +20,7 @@ from shaping.parsers import EXACT, FORMATS, Parsed, is_cheaper, parse, parse_if_
 from shaping.parsers.json import read_json, write_json
 from shaping.parsers.pairs import read_record
 from shaping.paths.private import base64_text
-from shaping.response import CallContext, Shaped
+from shaping.response import EXPAND, CallContext, Shaped
 from shaping.settings.plan import KEEP_EMPTIES, Plan
 from shaping.tokens import counter
 from shaping.tokens.sampling import LENGTHS
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _LEAST = 32  # tokens: in fewer a part of a result says nothing
 _BLOCKS_FREE: Final = 0.125  # the share of a budget that blocks may have besides what the texts have
 _BLOCKS_MOST: Final = 0.5  # and the share above which they are cut
+_LONGEST_LINE = 2000  # characters, for clients that show whole lines
 TEXT_MEMBERS: Final = frozenset({"type", "text"})
 _INTRODUCTIONS: Final = 2  # blocks before those that are the items of a list
 _RECORDS: Final = 3  # blocks behind those, or of `name: value` lines, from which they are items
@@ -66,6 +68,15 @@ class ResultData:
     member: str | None = None  # the one member of the structured content whose string the text repeats
     packed: bool = False  # and that string holds JSON, which is the data
     repeats_blocks: bool = False  # the structured content is the content blocks again
+
+
+class ShapedResult(NamedTuple):
+    """A result as it goes out, and its parts as they were shaped, by which the ledger tells what was added."""
+
+    wire: dict[str, Any]
+    parts: Sequence[Shaped] = ()
+    raw: Mapping[str, Any] = MappingProxyType({})  # the result of the tool, as it was read
+    by_another: bool = False  # whether another `shaping` wrote it, in whose ledger the call is
 
 
 def read_result(
@@ -471,3 +482,47 @@ def base64_members(value: Mapping[str, Any]) -> set[str]:
 def binary_members(value: Mapping[str, Any]) -> set[str]:
     """Return the names of the members that are base64 of anything but text, in which a private field may stand."""
     return {name for name in base64_members(value) if not base64_text(value[name])}
+
+
+def text_of(shaped: Shaped, context: ResultContext | None = None, member: str | None = None) -> str:
+    """Return what the model reads of a part: clients cut from the end, so what was cut is said in the first line.
+
+    Data whose point is the text of one member is that text.
+    """
+    text, notice = shaped.text, shaped.notice
+    if member is not None and isinstance(shaped.value, dict) and isinstance(shaped.value.get(member), str):
+        text = f"{shaped.value[member]}{notice}"
+    if context is not None and context.client.whole_lines and shaped.encoding == "json":
+        text = _short_lines(text.removesuffix(notice)) + notice
+    if shaped.truncated and notice and text.endswith(notice):
+        text = f"{notice.strip()}\n{text.removesuffix(notice)}"
+    if context is not None and context.session.expand_name != EXPAND and shaped.ref is not None:
+        # What a proxy behind this one says of its own refs stays as it is: its tool keeps its name.
+        text = text.replace(f"{EXPAND} ref={shaped.ref}", f"{context.session.expand_name} ref={shaped.ref}")
+    return text
+
+
+def _short_lines(text: str) -> str:
+    """Break JSON into lines that a client which shows whole lines does not drop; one element or member a line."""
+    if len(text) <= _LONGEST_LINE or "\n" in text:
+        return text
+    try:
+        return _broken(orjson.loads(text))
+    except orjson.JSONDecodeError:
+        return text
+
+
+def _broken(value: Any) -> str:
+    compact = orjson.dumps(value).decode()
+    if len(compact) <= _LONGEST_LINE or not isinstance(value, dict | list):
+        return compact
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(_broken(item) for item in value) + "\n]"
+    members = (f"{orjson.dumps(key).decode()}:{_broken(item)}" for key, item in value.items())
+    return "{\n" + ",\n".join(members) + "\n}"
+
+
+def shaped_warnings(context: ResultContext) -> list[Shaped]:
+    """Return the warnings of a call as the notice below an empty text; nothing where it has none."""
+    plan = context.plan.replace(dialect="none")
+    return [context.shaper.shape_by(plan, "", context.call)] if context.call.warnings else []

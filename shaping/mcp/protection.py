@@ -1,12 +1,16 @@
-"""What goes out in a tool's result besides its data, without secrets and private fields."""
+"""What goes out in a tool's result besides its data, without secrets and private fields, and with our own `_meta`."""
 
 from __future__ import annotations
 
+import hmac
 import logging
 import re
+import secrets
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 import orjson
@@ -16,14 +20,17 @@ from shaping.mcp.parts import TEXT_MEMBERS, binary_members, is_text, read_data
 from shaping.parsers.json import write_json
 from shaping.paths import FieldPlan, compile_fields, deep_path
 from shaping.paths.strings import PRIVATE_MARK
+from shaping.present import Presented, known_meta
 from shaping.redaction import SplitKeyRedactor, log_fault, redact
 from shaping.redaction.credentials import PRIVATE_KEY
+from shaping.response import Warned, grouped, is_never_sent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from shaping.mcp.sessions import ResultContext
     from shaping.paths.strings import Unreadable
-    from shaping.response import Warned
+    from shaping.response import Shaped
     from shaping.settings.plan import Plan
 
 logger = logging.getLogger("shaping")
@@ -327,3 +334,75 @@ def _protect_text(text: str, plan: Plan) -> Any:
     if isinstance(data, dict | list) and (clean := protect(data, plan)) != data:
         return orjson.dumps(clean).decode()
     return protect(text, plan)
+
+
+# What a result says of itself in its `_meta`.
+
+# A server may write any mark into its results: only one made with this process's own key is believed.
+_KEY = secrets.token_bytes(32)
+_META_NAMES: Final = ("ref", "cursor", "etag", "truncated", "not_modified", "request_id")
+
+
+def is_shaped(result: Mapping[str, Any]) -> bool:
+    """Return whether this process has shaped this very result."""
+    meta = result.get("_meta")
+    mark = meta.get(META_KEY) if isinstance(meta, dict) else None
+    tag = mark.get("tag") if isinstance(mark, dict) else None
+    return isinstance(tag, str) and tag.isascii() and hmac.compare_digest(tag, _tag(result))
+
+
+def with_meta(
+    result: Mapping[str, Any], shaped: Sequence[Shaped], context: ResultContext, **more: Any
+) -> dict[str, Any]:
+    """Add our `_meta` to a result, unless this client's model would read it."""
+    plan = context.plan
+    if context.client.shows_meta(failed=result.get("isError") is True) and not plan.debug:
+        return dict(result)
+    about: dict[str, Any] = _about(shaped[0]) if shaped else {}
+    if plan.debug:
+        about |= {"profile": plan.profile, "config": plan.config_hash}
+    if len(shaped) == 1 and plan.debug:
+        about["tokens"] = {"before": int(shaped[0].tokens.before), "after": int(shaped[0].tokens.after)}
+    warnings = [warned for one in shaped for warned in one.warnings]
+    if not context.relay:
+        about["tag"] = _tag(result)
+    if warnings or (about and context.hits):
+        about["warnings"] = [warning(warned) for warned in (*warnings, *context.hits)]
+    meta = {**(result.get("_meta") or {}), **({META_KEY: about} if about else {}), **more}
+    return {**result, "_meta": meta} if meta else dict(result)
+
+
+def warning(warned: Warned) -> dict[str, Any]:
+    """Write a warning as programs read it."""
+    return _filled({"code": warned.code, "message": warned.message, "path": warned.path})
+
+
+def _tag(result: Mapping[str, Any]) -> str:
+    body = [result.get("content"), result.get("structuredContent"), bool(result.get("isError"))]
+    return blake2b(write_json(body, option=orjson.OPT_SORT_KEYS), key=_KEY, digest_size=12).hexdigest()
+
+
+def _about(shaped: Shaped) -> dict[str, Any]:
+    # Most calls have nothing to say of themselves, and need no envelope for that.
+    if isinstance(shaped, Presented) and not (shaped.call.source or shaped.call.upgrade_hints):
+        known = known_meta(shaped)
+    else:
+        known = vars(shaped.envelope.meta)
+    said = {name: known.get(name) or None for name in _META_NAMES}
+    said["upgrade_hints"] = [_filled(asdict(hint)) for hint in known.get("upgrade_hints") or ()] or None
+    chosen = shaped.plan.envelope
+    about = {name: value for name, value in _filled(said).items() if not is_never_sent(name, chosen)}
+    if shaped.plan.debug:
+        wire = shaped.envelope.render("lean", include=shaped.plan.envelope, debug=True)
+        about |= {name: value for name, value in wire.items() if name not in {"data", "error", "omissions"}}
+    if shaped.plan.omissions == "list" and (listed := grouped(shaped.omissions)):
+        told = ("path", "count", "reason", "tokens")
+        about["omissions"] = [_filled({name: getattr(one, name) for name in told}) for one in listed]
+        # Data alone has no place for a ref, so here is where a program finds it.
+        if shaped.expandable and "ref" not in about:
+            about["ref"] = shaped.ref
+    return about
+
+
+def _filled(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value not in (None, "")}

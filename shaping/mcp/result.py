@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import hmac
 import logging
 import re
-import secrets
-from dataclasses import asdict, replace
-from hashlib import blake2b
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from shaping.cleaning.call import clean_error, limit_error
 from shaping.envelope import recognise
-from shaping.envelope.dialects.members import warnings_member
-from shaping.mcp.errors import error_from_text, model_members, model_text, own_words
+from shaping.mcp.errors import shape_error, with_error, write_error
 from shaping.mcp.output_schema import is_valid
 from shaping.mcp.parts import (
     DataPart,
     ResultData,
+    ShapedResult,
     fit_blocks,
     is_only_member,
     is_text,
@@ -29,22 +23,24 @@ from shaping.mcp.parts import (
     read_data,
     read_parts,
     shape_parts,
+    shaped_warnings,
+    text_of,
     texts_of,
 )
 from shaping.mcp.protection import (
-    ERROR_KEY,
     META_KEY,
+    is_shaped,
     protect_after_fault,
     protect_around,
     protect_result,
     protect_structure,
     well_formed,
+    with_meta,
 )
-from shaping.mcp.sessions import TEXT, ChosenChannels, ResultContext, Session, ToolRequest, unlisted_entry
+from shaping.mcp.sessions import ChosenChannels, ResultContext, Session, ToolRequest, unlisted_entry
 from shaping.parsers.json import write_json
-from shaping.present import Presented, known_meta
 from shaping.redaction import log_fault
-from shaping.response import ABSENT, EXPAND, Shaped, Warned, grouped, is_never_sent
+from shaping.response import ABSENT, Shaped, Warned
 from shaping.tokens import count, counter
 from shaping.tokens.sampling import LENGTHS, costs_at_most
 from shaping.values import with_numbers
@@ -53,7 +49,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from shaping.clients import KnownClient
-    from shaping.errors import ErrorDetail
     from shaping.response import CallContext
     from shaping.settings.plan import Plan
     from shaping.shaper import Shaper
@@ -64,22 +59,9 @@ NOTICE = "_shaping"
 # What a result that was shaped says of itself: what is left out and how to ask for it, and which fields are empty.
 _NOTICE_LINE = re.compile(r"\(.*\bref=r_\w+.*\)|" + ABSENT + ": .*")
 _APART = "apart"  # in our `_meta`: the structured content says what no text of the result does
-_LONGEST_LINE = 2000  # characters, for clients that show whole lines
 _COUNTED = 200  # characters of JSON; in a shorter one blanks are worth no vocabulary to count them by
 _TRIES = 4  # budgets that are tried until a client shows all of a result
 _SMALLEST = 60  # tokens: below it there is room for no data, only for the notice
-# A server may write any mark into its results: only one made with this process's own key is believed.
-_KEY = secrets.token_bytes(32)
-_META_NAMES: Final = ("ref", "cursor", "etag", "truncated", "not_modified", "request_id")
-
-
-class ShapedResult(NamedTuple):
-    """A result as it goes out, and its parts as they were shaped, by which the ledger tells what was added."""
-
-    wire: dict[str, Any]
-    parts: Sequence[Shaped] = ()
-    raw: Mapping[str, Any] = MappingProxyType({})  # the result of the tool, as it was read
-    by_another: bool = False  # whether another `shaping` wrote it, in whose ledger the call is
 
 
 def unlisted_context(
@@ -115,95 +97,6 @@ def shape_in_context(result: Mapping[str, Any], context: ResultContext) -> Shape
         return ShapedResult(wire, raw=read)
 
 
-def error_result(context: ResultContext, error: ErrorDetail) -> dict[str, Any]:
-    """Write an error that no result told of."""
-    error = clean_error(error, context.plan)
-    return _write_error(error, [], context)
-
-
-def text_of(shaped: Shaped, context: ResultContext | None = None, member: str | None = None) -> str:
-    """Return what the model reads of a part: clients cut from the end, so what was cut is said in the first line.
-
-    Data whose point is the text of one member is that text.
-    """
-    text, notice = shaped.text, shaped.notice
-    if member is not None and isinstance(shaped.value, dict) and isinstance(shaped.value.get(member), str):
-        text = f"{shaped.value[member]}{notice}"
-    if context is not None and context.client.whole_lines and shaped.encoding == "json":
-        text = _short_lines(text.removesuffix(notice)) + notice
-    if shaped.truncated and notice and text.endswith(notice):
-        text = f"{notice.strip()}\n{text.removesuffix(notice)}"
-    if context is not None and context.session.expand_name != EXPAND and shaped.ref is not None:
-        # What a proxy behind this one says of its own refs stays as it is: its tool keeps its name.
-        text = text.replace(f"{EXPAND} ref={shaped.ref}", f"{context.session.expand_name} ref={shaped.ref}")
-    return text
-
-
-def is_shaped(result: Mapping[str, Any]) -> bool:
-    """Return whether this process has shaped this very result."""
-    meta = result.get("_meta")
-    mark = meta.get(META_KEY) if isinstance(meta, dict) else None
-    tag = mark.get("tag") if isinstance(mark, dict) else None
-    return isinstance(tag, str) and tag.isascii() and hmac.compare_digest(tag, _tag(result))
-
-
-def with_meta(
-    result: Mapping[str, Any], shaped: Sequence[Shaped], context: ResultContext, **more: Any
-) -> dict[str, Any]:
-    """Add our `_meta` to a result, unless this client's model would read it."""
-    plan = context.plan
-    if context.client.shows_meta(failed=result.get("isError") is True) and not plan.debug:
-        return dict(result)
-    about: dict[str, Any] = _about(shaped[0]) if shaped else {}
-    if plan.debug:
-        about |= {"profile": plan.profile, "config": plan.config_hash}
-    if len(shaped) == 1 and plan.debug:
-        about["tokens"] = {"before": int(shaped[0].tokens.before), "after": int(shaped[0].tokens.after)}
-    warnings = [warned for one in shaped for warned in one.warnings]
-    if not context.relay:
-        about["tag"] = _tag(result)
-    if warnings or (about and context.hits):
-        about["warnings"] = [warning(warned) for warned in (*warnings, *context.hits)]
-    meta = {**(result.get("_meta") or {}), **({META_KEY: about} if about else {}), **more}
-    return {**result, "_meta": meta} if meta else dict(result)
-
-
-def warning(warned: Warned) -> dict[str, Any]:
-    """Write a warning as programs read it."""
-    return _filled({"code": warned.code, "message": warned.message, "path": warned.path})
-
-
-def _tag(result: Mapping[str, Any]) -> str:
-    body = [result.get("content"), result.get("structuredContent"), bool(result.get("isError"))]
-    return blake2b(write_json(body, option=orjson.OPT_SORT_KEYS), key=_KEY, digest_size=12).hexdigest()
-
-
-def _about(shaped: Shaped) -> dict[str, Any]:
-    # Most calls have nothing to say of themselves, and need no envelope for that.
-    if isinstance(shaped, Presented) and not (shaped.call.source or shaped.call.upgrade_hints):
-        known = known_meta(shaped)
-    else:
-        known = vars(shaped.envelope.meta)
-    said = {name: known.get(name) or None for name in _META_NAMES}
-    said["upgrade_hints"] = [_filled(asdict(hint)) for hint in known.get("upgrade_hints") or ()] or None
-    chosen = shaped.plan.envelope
-    about = {name: value for name, value in _filled(said).items() if not is_never_sent(name, chosen)}
-    if shaped.plan.debug:
-        wire = shaped.envelope.render("lean", include=shaped.plan.envelope, debug=True)
-        about |= {name: value for name, value in wire.items() if name not in {"data", "error", "omissions"}}
-    if shaped.plan.omissions == "list" and (listed := grouped(shaped.omissions)):
-        told = ("path", "count", "reason", "tokens")
-        about["omissions"] = [_filled({name: getattr(one, name) for name in told}) for one in listed]
-        # Data alone has no place for a ref, so here is where a program finds it.
-        if shaped.expandable and "ref" not in about:
-            about["ref"] = shaped.ref
-    return about
-
-
-def _filled(members: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in members.items() if value not in (None, "")}
-
-
 def _within_limit(result: Mapping[str, Any], context: ResultContext, *, by_another: bool) -> ShapedResult:
     """Shape a result within the limit of its client, with a smaller budget until it shows all of it."""
     limit = context.entry.limit
@@ -226,7 +119,7 @@ def _within_limit(result: Mapping[str, Any], context: ResultContext, *, by_anoth
 def _shape(result: Mapping[str, Any], context: ResultContext, *, by_another: bool) -> ShapedResult:
     """Shape an answer, an error, or what another `shaping` has shaped before."""
     if result.get("isError") is True:
-        return _error(result, context)
+        return shape_error(result, context)
     return _shaped_before(result, context) if by_another else _success(result, context)
 
 
@@ -237,7 +130,7 @@ def _success(result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
     shaped = shape_parts(result, data, context)
     if shaped[0].failed and (error := shaped[0].envelope.error) is not None:
         # The tool answered in an envelope of its own, which says that the call failed.
-        return ShapedResult(_beside(result, _write_error(error, [shaped[0].text], context, shaped)), shaped)
+        return ShapedResult(with_error(result, write_error(error, [shaped[0].text], context, shaped)), shaped)
     answer = _Answer(result, data, shaped, context)
     out = answer.written()
     if context.client.whole_result and answer.is_longer(out):
@@ -311,101 +204,11 @@ def _asks_no_more(data: Any, sent: Mapping[str, Any], context: ResultContext) ->
 
 def _without_data(result: Mapping[str, Any], context: ResultContext) -> dict[str, Any]:
     """Return a result that has pictures or nothing at all, with a text block for what the tool noted."""
-    noted = _noted(context)
+    noted = shaped_warnings(context)
     if noted and noted[0].notice:
         block = {"type": "text", "text": noted[0].notice.strip()}
         result = {**result, "content": [*(result.get("content") or ()), block]}
     return with_meta(result, noted, context)
-
-
-def _noted(context: ResultContext) -> list[Shaped]:
-    """Return the warnings of a call as the notice below an empty text; nothing where it has none."""
-    plan = context.plan.replace(dialect="none")
-    return [context.shaper.shape_by(plan, "", context.call)] if context.call.warnings else []
-
-
-def _error(result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
-    """Write an error result: the tool's own words, within the budget, with the code that they tell of."""
-    context = context._replace(entry=context.entry._replace(channels=TEXT, advertised=None))
-    data = _words_first(read_parts(result, context))
-    said = "\n".join(texts_of(result))
-    structured = result.get("structuredContent")
-    told = said or (orjson.dumps(structured).decode() if structured else "")
-    error = clean_error(
-        context.error or error_from_text(told, context.request.name, context.session.tools), context.plan
-    )
-    shaped = shape_parts(result, data, context._replace(plan=context.plan.for_error()))
-    texts = [text for one, part in zip(shaped, data.parts, strict=True) if (text := _error_text(one, part, data, said))]
-    out = _write_error(error, texts, context, shaped)
-    if not said and shaped and context.client.meta == "errors" and isinstance(shaped[0].value, dict):
-        # Such a client shows its model all of a failed result: a text would tell the data twice.
-        out = {**out, "content": [], "structuredContent": shaped[0].value}
-    rest = [block for block in result.get("content") or () if block.get("type") != "text"]
-    return ShapedResult(_beside(result, {**out, "content": [*out["content"], *rest]}), shaped)
-
-
-def _beside(result: Mapping[str, Any], error: dict[str, Any]) -> dict[str, Any]:
-    """Keep the members of a result that are the protocol's or the server's own, with the error in place of its data."""
-    kept = {key: value for key, value in result.items() if key not in {"content", "structuredContent", "_meta"}}
-    meta = {**(result.get("_meta") or {}), **(error.get("_meta") or {})}
-    return {**kept, **error, **({"_meta": meta} if meta else {})}
-
-
-def _words_first(data: ResultData) -> ResultData:
-    """Put what an error says before the data that goes with it."""
-    return replace(data, parts=tuple(sorted(data.parts, key=lambda part: not part.blocks)))
-
-
-def _error_text(shaped: Shaped, part: DataPart, data: ResultData, said: str) -> str:
-    """Return what a part of an error says; nothing where its text is said already, or it is empty."""
-    if part is data.structured and not part.blocks and said:
-        repeated = isinstance(part.value, dict) and all(str(value) in said for value in part.value.values())
-        return "" if repeated or not shaped.data else shaped.text
-    return text_of(shaped, member=data.member if part is data.structured and not data.packed else None)
-
-
-def _write_error(
-    error: ErrorDetail, texts: Sequence[str], context: ResultContext, shaped: Sequence[Shaped] = ()
-) -> dict[str, Any]:
-    """Write an error: the code and the tool's own words, or the coded envelope where profile or dialect ask for it."""
-    plan = context.plan
-    noted = _noted(context)
-    notice = noted[0].notice if noted else ""
-    texts = [text.removesuffix(notice) for text in texts]
-    refused = error.phase == "validation" and bool(error.details)
-    words = error.message if refused or not texts else _joined([own_words(texts[0]), *texts[1:]]) or error.message
-    coded = _is_json(words)
-    told = limit_error(error if coded else error.model_copy(update={"message": words}), plan)
-    if plan.dialect != "none" or not shaped:
-        shaped = [context.shaper.shape_by(plan, None, context.call._replace(error=told))]
-    if plan.dialect != "none":
-        text = shaped[0].text
-    elif plan.debug or "error" in plan.envelope:
-        said = {"error": model_members(told), **warnings_member(shaped[0].envelope, plan.envelope, debug=False)}
-        text = orjson.dumps(said).decode()
-    else:
-        text = (words if coded else model_text(told)) + notice
-    out = {"content": [{"type": "text", "text": text}], "isError": True}
-    return with_meta(out, shaped, context, **{ERROR_KEY: error.members()})
-
-
-def _joined(texts: Sequence[str]) -> str:
-    """Join what the parts of an error say: an error that is JSON and the data beside it stay one JSON object."""
-    if len(texts) == 2 and all(map(_is_json, texts)):
-        error, data = map(orjson.loads, texts)
-        if isinstance(error, dict) and "data" not in error:
-            return orjson.dumps({**error, "data": data}).decode()
-    return "\n".join(texts)
-
-
-def _is_json(text: str) -> bool:
-    if not text.lstrip().startswith(("{", "[")):
-        return False
-    try:
-        orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return False
-    return True
 
 
 class _Answer(NamedTuple):
@@ -580,23 +383,3 @@ def _bare_json(content: Sequence[Any]) -> tuple[Any] | None:
     except orjson.JSONDecodeError:
         return None
     return None if isinstance(value, dict) else (value,)
-
-
-def _short_lines(text: str) -> str:
-    """Break JSON into lines that a client which shows whole lines does not drop; one element or member a line."""
-    if len(text) <= _LONGEST_LINE or "\n" in text:
-        return text
-    try:
-        return _broken(orjson.loads(text))
-    except orjson.JSONDecodeError:
-        return text
-
-
-def _broken(value: Any) -> str:
-    compact = orjson.dumps(value).decode()
-    if len(compact) <= _LONGEST_LINE or not isinstance(value, dict | list):
-        return compact
-    if isinstance(value, list):
-        return "[\n" + ",\n".join(_broken(item) for item in value) + "\n]"
-    members = (f"{orjson.dumps(key).decode()}:{_broken(item)}" for key, item in value.items())
-    return "{\n" + ",\n".join(members) + "\n}"

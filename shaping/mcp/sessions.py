@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shaping.errors import ErrorDetail
     from shaping.learning.record import Recorder
     from shaping.mcp.mcp_shaper import MCPShaper
-    from shaping.mcp.result import ShapedResult
+    from shaping.mcp.parts import ShapedResult
     from shaping.response import Warned
     from shaping.settings.choices import Channels
     from shaping.settings.loading import LoadedConfig
