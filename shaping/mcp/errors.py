@@ -266,7 +266,7 @@ def shape_error(result: Mapping[str, Any], context: ResultContext) -> ShapedResu
     structured = result.get("structuredContent")
     told = said or (orjson.dumps(structured).decode() if structured else "")
     error = clean_error(
-        context.error or error_from_text(told, context.request.name, context.session.tools), context.plan
+        context.error or error_from_text(told, context.called.name, context.session.tools), context.plan
     )
     shaped = shape_parts(result, data, context._replace(plan=context.plan.for_error()))
     texts = [text for one, part in zip(shaped, data.parts, strict=True) if (text := _error_text(one, part, data, said))]

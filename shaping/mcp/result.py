@@ -92,7 +92,7 @@ def shape_in_context(result: Mapping[str, Any], context: ResultContext) -> Shape
         clean, context = fit_blocks(clean, context._replace(hits=hits))
         return _within_limit(clean, context, by_another=_says_shaped(read, context))._replace(raw=read)
     except Exception as fault:  # noqa: BLE001 (whatever it is, the tool's answer goes out redacted)
-        log_fault("shaping a result of %r failed with %s\n%s", context.request.name, fault)
+        log_fault("shaping a result of %r failed with %s\n%s", context.called.name, fault)
         wire = dict(result) if mode == "observe" else protect_after_fault(read, plan, fault)
         return ShapedResult(wire, raw=read)
 
@@ -358,7 +358,7 @@ def _unfiltered(result: Mapping[str, Any], data: ResultData, context: ResultCont
     It is within the budget, unless only all of it fits: a tool may break the schema that it gave itself.
     """
     mismatch = Warned("SCHEMA_MISMATCH", "the shaped data did not match the advertised schema; this is unfiltered")
-    logger.warning("%r: %s", context.request.name, mismatch.message)
+    logger.warning("%r: %s", context.called.name, mismatch.message)
     call = context.call._replace(if_none_match=None, warnings=(*context.call.warnings, mismatch))
     plan = protecting_plan(context.plan)
 

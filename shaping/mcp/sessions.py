@@ -125,7 +125,7 @@ class Session:
     servers: dict[str, str] = field(default_factory=dict)  # the server of each tool that was listed or called
     expand_recorded: bool = False  # whether the definition of our own tool was handed to the ledger, or waits for that
     definition: MeasuredCall | None = None  # what is entered of it with the session's first call
-    keys: SplitKeyRedactor = field(default_factory=SplitKeyRedactor)  # over the messages that a server logs
+    log_keys: SplitKeyRedactor = field(default_factory=SplitKeyRedactor)  # over the messages that a server logs
 
     @property
     def client_name(self) -> str:
@@ -155,7 +155,7 @@ class ResultContext(NamedTuple):
     """What is known of a call when its result comes back, and by which shaper it is shaped."""
 
     shaper: Shaper
-    request: ToolRequest
+    called: ToolRequest
     plan: Plan
     entry: ToolEntry
     session: Session
@@ -267,7 +267,7 @@ class CallRecorder:
         self, context: ResultContext, raw: Mapping[str, Any] | None, shaped: ShapedResult, *, started: float
     ) -> None:
         """Record a tool's answer; where nobody knows what it was without shaping (`raw` is None) nothing was saved."""
-        sent, called, session = shaped.wire, context.request, context.session
+        sent, called, session = shaped.wire, context.called, context.session
         if not self._is_active or not context.is_shown_to_model(sent if raw is None else raw):
             return
         session.servers[called.name] = called.server

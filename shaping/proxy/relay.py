@@ -147,7 +147,7 @@ class Relay(Receiver):
         A handshake and a list of tools have nothing private: without them a client would not show its user the reason.
         """
         if pending is not None and pending.method in {*HANDSHAKE, "tools/list"}:
-            await self._send(_changed(message, without_secrets))
+            await self._send(_without_secrets(message))
         elif pending is not None:
             await self._send(error_message(message.id, INTERNAL_ERROR, str(problem)))
         else:
@@ -247,7 +247,7 @@ class Relay(Receiver):
             if own := {name: value for name, value in clean.items() if name not in _MEMBERS}:
                 clean = {name: value for name, value in clean.items() if name in _MEMBERS} | protection.protect(own)
             if "params" in clean:
-                clean["params"] = protection.params(message.method or "", clean["params"], session.keys)
+                clean["params"] = protection.params(message.method or "", clean["params"], session.log_keys)
             if "error" in clean:
                 name = "" if pending is None else pending.name
                 tool = mcp_shaper.full_name(name, self.upstream.server_of(name)) if name else ""
@@ -304,10 +304,10 @@ def _our_answer(request: Message, result: dict[str, Any]) -> Message:
     return answer_message(request.id, {**result, "resultType": "complete"} if is_newer else result)
 
 
-def _changed(message: Message, change: Callable[[Any], Any]) -> Message:
-    """Return a message with a change made to all that it says; itself, and so its own bytes, where it is the same."""
+def _without_secrets(message: Message) -> Message:
+    """Return a message without the secrets in what it says; itself, and so its own bytes, where there are none."""
     said = {name: value for name, value in message.data.items() if name not in _ADDRESS}
-    clean = {name: value for name, value in message.data.items() if name in _ADDRESS} | change(said)
+    clean = {name: value for name, value in message.data.items() if name in _ADDRESS} | without_secrets(said)
     return message if clean == message.data else message_of(clean)
 
 
