@@ -13,6 +13,7 @@ from shaping.cli.output import CONFIG, FIELDS, JSON, MAX_TOKENS, PROFILE, Answer
 from shaping.cli.payloads import Payload, data_of, read_bytes, text_of, why_no_json
 from shaping.commands.capture import is_text
 from shaping.parsers import parse
+from shaping.parsers.json import read_json_or_text
 from shaping.present import Presented
 from shaping.present.notices import missing, noise_notice
 from shaping.response import Warned, counted
@@ -134,10 +135,7 @@ def _token_counts(tokens: Tokens, *, envelope: bool = False) -> str:
 
 def _is_whole(printed: str, data: Any) -> bool:
     """Return whether all of the data was printed: nulls stay where naming them costs more."""
-    try:
-        return bool(printed == data or orjson.loads(printed) == data)
-    except orjson.JSONDecodeError:
-        return False
+    return bool(printed == data or read_json_or_text(printed) == data)
 
 
 def _left_out(shaped: Shaped, *, everything: bool) -> str:

@@ -134,7 +134,7 @@ def plan_for(chooser: PlanChooser, argv: Sequence[str], options: CommandOptions,
         max_tokens=options.get("max_tokens"),
         dialect=options.get("dialect"),
     )
-    configured = chooser.loaded_config.merged.get("tool_overrides") or {}
+    configured = chooser.loaded_config.sources.merged.get("tool_overrides") or {}
     presets = (name for preset in presets_for(tool_name(argv)) for name in preset.choices("tool_overrides"))
     tool = options.get("tool") or tool_name(argv, (*configured, *presets))
     asked = None if request == Overrides() else request

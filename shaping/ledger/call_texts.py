@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import orjson
 
+from shaping.parsers.json import read_json_or_text
 from shaping.parsers.terminal import COLOURS
 from shaping.paths import PathError, parse
 from shaping.paths.grammar import join
@@ -107,10 +108,7 @@ def find_texts(store: Store, ref: str | None) -> CallTexts | None:
 
 def _reads_as(read: str, value: Any) -> bool:
     """Return whether a text is a value's JSON."""
-    try:
-        return bool(read[:1] in {"{", "["} and orjson.loads(read) == value)
-    except orjson.JSONDecodeError:
-        return False
+    return bool(read[:1] in {"{", "["} and read_json_or_text(read) == value)
 
 
 def _keep(keeper: Keeper, body: dict[str, Any], ttl: float) -> str | None:

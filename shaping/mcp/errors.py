@@ -29,6 +29,7 @@ from shaping.mcp.parts import (
 )
 from shaping.mcp.protection import ERROR_KEY, with_meta
 from shaping.mcp.sessions import TEXT, ResultContext
+from shaping.parsers.json import read_json_or_text
 from shaping.redaction import without_secrets
 from shaping.response import required
 
@@ -174,9 +175,8 @@ def _tells(error: Exception, cause: Exception) -> bool:
 def _coded(text: str) -> ErrorDetail | None:
     if not text.lstrip().startswith("{"):
         return None
-    try:
-        wire = orjson.loads(text)
-    except orjson.JSONDecodeError:
+    wire = read_json_or_text(text)
+    if not isinstance(wire, dict):
         return None
     if recognise(wire) == "flat":
         wire = {name: value for name, value in wire.items() if name not in ("ok", "_meta")}
@@ -232,10 +232,7 @@ def _zod_lines(text: str) -> list[dict[str, Any]]:
 
 def _zod_json(text: str) -> list[dict[str, Any]]:
     start = text.find("[\n")
-    try:
-        listed = orjson.loads(text[start:]) if start >= 0 else []
-    except orjson.JSONDecodeError:
-        return []
+    listed = read_json_or_text(text[start:]) if start >= 0 else []
     return [
         {
             "path": ".".join(map(str, path)) if isinstance(path := issue.get("path"), list) else path,
@@ -333,10 +330,4 @@ def _joined(texts: Sequence[str]) -> str:
 
 
 def _is_json(text: str) -> bool:
-    if not text.lstrip().startswith(("{", "[")):
-        return False
-    try:
-        orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return False
-    return True
+    return text.lstrip().startswith(("{", "[")) and read_json_or_text(text) is not text

@@ -17,11 +17,10 @@ from shaping.encoders import encode
 from shaping.mcp.output_schema import asks_inside, is_excluded, is_wrapper
 from shaping.mcp.sessions import TEXT, ChosenChannels, ResultContext
 from shaping.parsers import EXACT, FORMATS, Parsed, is_cheaper, parse, parse_if_cheaper
-from shaping.parsers.json import read_json, write_json
+from shaping.parsers.json import read_json_or_text, write_json
 from shaping.parsers.pairs import read_record
 from shaping.paths.private import base64_text
 from shaping.response import EXPAND, CallContext, Shaped
-from shaping.settings.plan import KEEP_EMPTIES, Plan
 from shaping.tokens import counter
 from shaping.tokens.sampling import LENGTHS
 from shaping.values import json_if_shallow
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     from shaping.clients import KnownClient
     from shaping.response import Json
+    from shaping.settings.plan import Plan
 
 
 _LEAST = 32  # tokens: in fewer a part of a result says nothing
@@ -210,7 +210,7 @@ def _mirrored(value: Any, texts: Sequence[tuple[int, str]], *, is_plain: bool) -
         data = parsed.value
         if read is not None and read == compact_json:
             return DataPart(data, (index,), compact_json=read)
-        if data == value or contains(value, data) or is_only_member(data, value):
+        if data == value or contains(value, data) or _is_only_member(data, value):
             return DataPart(value, (index,))
         if contains(data, value, same_names=True):
             return DataPart(data, (index,))
@@ -220,7 +220,7 @@ def _mirrored(value: Any, texts: Sequence[tuple[int, str]], *, is_plain: bool) -
     return DataPart(value, ())
 
 
-def is_only_member(data: Any, value: Any) -> bool:
+def _is_only_member(data: Any, value: Any) -> bool:
     """Return whether data is all that an object holds; under `result` it may be a framework's wrapper."""
     is_wider = isinstance(value, dict) and len(value) == 1 and not _is_wrap(value)
     return is_wider and data is not None and data in value.values()
@@ -312,10 +312,7 @@ def _records(texts: Sequence[Any]) -> list[Json]:
 
 
 def _unquoted(value: Any) -> Any:
-    try:
-        return read_json(value) if isinstance(value, str) and value.startswith('"') else value
-    except orjson.JSONDecodeError:
-        return value
+    return read_json_or_text(value) if isinstance(value, str) and value.startswith('"') else value
 
 
 def _text_part(index: int, text: str) -> DataPart:
@@ -341,10 +338,7 @@ def read_data(text: str) -> Any:
 def _read(text: str) -> tuple[Parsed | None, bytes | None]:
     """Read data that stands as text; with its compact JSON where it needs no opening."""
     if text.lstrip()[:1] in {"{", "["}:
-        try:
-            data = read_json(text)
-        except orjson.JSONDecodeError:
-            data = None
+        data = read_json_or_text(text)
         if isinstance(data, dict | list):
             return Parsed(data, "json"), json_if_shallow(data)
     return parse(text, EXACT), None  # other formats are read by the Shaper, where they are cheaper as data
@@ -439,11 +433,6 @@ def possible_channels(context: ResultContext, data: ResultData) -> ChosenChannel
     return context.entry.channels if context.entry.forced and single else TEXT
 
 
-def protecting_plan(plan: Plan) -> Plan:
-    """Return a plan that leaves out only what must never leave, and what is over its budget."""
-    return plan.replace(fields=plan.private, error_fields=plan.private, empties=KEEP_EMPTIES, noise=())
-
-
 def _text_before(result: Mapping[str, Any], data: ResultData, part: DataPart, client: KnownClient) -> str:
     """Return what this client would have shown its model of a part, had nobody shaped it."""
     text = "\n".join(result["content"][index]["text"] for index in part.blocks)
@@ -502,18 +491,25 @@ def text_of(shaped: Shaped, context: ResultContext | None = None, member: str | 
     return text
 
 
+def inner_text(text: str, shaped: Shaped, part: DataPart, sent: str) -> str:
+    """Write only the value of an object with one member where the tool's own text had only that, too."""
+    if shaped.notice or not isinstance(shaped.value, dict) or len(shaped.value) != 1:
+        return text
+    before = f"{{{orjson.dumps(next(iter(shaped.value))).decode()}:"
+    is_object = text.startswith(before) and text.endswith("}")
+    return text[len(before) : -1] if is_object and _is_only_member(read_data(sent), part.value) else text
+
+
 def _short_lines(text: str) -> str:
     """Break JSON into lines that a client which shows whole lines does not drop; one element or member a line."""
     if len(text) <= _LONGEST_LINE or "\n" in text:
         return text
-    try:
-        return _broken(orjson.loads(text))
-    except orjson.JSONDecodeError:
-        return text
+    value = read_json_or_text(text)
+    return text if value is text else _broken(value)
 
 
 def _broken(value: Any) -> str:
-    compact = orjson.dumps(value).decode()
+    compact = write_json(value).decode()
     if len(compact) <= _LONGEST_LINE or not isinstance(value, dict | list):
         return compact
     if isinstance(value, list):

@@ -16,11 +16,9 @@ from shaping.mcp.parts import (
     ResultData,
     ShapedResult,
     fit_blocks,
-    is_only_member,
+    inner_text,
     is_text,
     possible_channels,
-    protecting_plan,
-    read_data,
     read_parts,
     shape_parts,
     shaped_warnings,
@@ -41,6 +39,7 @@ from shaping.mcp.sessions import ChosenChannels, ResultContext, Session, ToolReq
 from shaping.parsers.json import write_json
 from shaping.redaction import log_fault
 from shaping.response import ABSENT, Shaped, Warned
+from shaping.settings.plan import KEEP_EMPTIES
 from shaping.tokens import count, counter
 from shaping.tokens.sampling import LENGTHS, costs_at_most
 from shaping.values import with_numbers
@@ -280,7 +279,7 @@ class _Answer(NamedTuple):
         mirrors = part is data.structured
         text = text_of(one, context, data.member if mirrors and not data.packed else None)
         if mirrors and context.client.reads in {None, "content"}:
-            text = _inner_text(text, one, part, sent)
+            text = inner_text(text, one, part, sent)
         if one.encoding != "json" or len(text) <= _COUNTED or text.replace(" ", "") != sent.replace(" ", ""):
             return text
         # With blanks between, as the tool wrote it, lists of strings may cost fewer tokens.
@@ -318,15 +317,6 @@ class _Answer(NamedTuple):
         return {**value, NOTICE: f"{before}{notice.strip()[1:-1]}"}
 
 
-def _inner_text(text: str, shaped: Shaped, part: DataPart, sent: str) -> str:
-    """Write only the value of an object with one member where the tool's own text had only that, too."""
-    if shaped.notice or not isinstance(shaped.value, dict) or len(shaped.value) != 1:
-        return text
-    before = f"{{{orjson.dumps(next(iter(shaped.value))).decode()}:"
-    is_object = text.startswith(before) and text.endswith("}")
-    return text[len(before) : -1] if is_object and is_only_member(read_data(sent), part.value) else text
-
-
 def _is_known_to_read(client: KnownClient, channel: str) -> bool:
     """Return whether a client was seen to show its model this channel and, where there are both, not the other."""
     return client.measured is not None and client.reads == channel
@@ -360,7 +350,8 @@ def _unfiltered(result: Mapping[str, Any], data: ResultData, context: ResultCont
     mismatch = Warned("SCHEMA_MISMATCH", "the shaped data did not match the advertised schema; this is unfiltered")
     logger.warning("%r: %s", context.called.name, mismatch.message)
     call = context.call._replace(if_none_match=None, warnings=(*context.call.warnings, mismatch))
-    plan = protecting_plan(context.plan)
+    private = context.plan.private
+    plan = context.plan.replace(fields=private, error_fields=private, empties=KEEP_EMPTIES, noise=())
 
     def attempt(plan: Plan) -> tuple[dict[str, Any], list[Shaped]]:
         whole = context._replace(plan=plan, call=call)

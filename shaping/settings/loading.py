@@ -44,11 +44,6 @@ class LoadedConfig:
         object.__setattr__(self, "plans", Plans(self.sources))
 
     @property
-    def merged(self) -> Mapping[str, Any]:
-        """All layers as one config."""
-        return self.sources.merged
-
-    @property
     def hash(self) -> str:
         """What tells this config from another that says something else."""
         return self.sources.hash
@@ -56,7 +51,7 @@ class LoadedConfig:
     @cached_property
     def config(self) -> Config:
         """The merged config as a model, which costs a command 20 ms to build."""
-        config: Config = checks().model.Config.model_validate(self.merged)
+        config: Config = checks().model.Config.model_validate(self.sources.merged)
         return config
 
     @cached_property
@@ -82,7 +77,7 @@ class LoadedConfig:
     @property
     def store(self) -> StoreConfig:
         """The store's settings as they were merged."""
-        return StoreConfig(**self.merged["store"])
+        return StoreConfig(**self.sources.merged["store"])
 
     @property
     def profiles(self) -> tuple[str, ...]:
