@@ -258,7 +258,8 @@ def error_result(context: ResultContext, error: ErrorDetail) -> dict[str, Any]:
 def shape_error(result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
     """Write an error result: the tool's own words, within the budget, with the code that they tell of."""
     context = context._replace(entry=context.entry._replace(channels=TEXT, advertised=None))
-    data = _words_first(read_parts(result, context))
+    data = read_parts(result, context)
+    data = replace(data, parts=tuple(sorted(data.parts, key=lambda part: not part.blocks)))  # what it says comes first
     said = "\n".join(texts_of(result))
     structured = result.get("structuredContent")
     told = said or (orjson.dumps(structured).decode() if structured else "")
@@ -280,11 +281,6 @@ def with_error(result: Mapping[str, Any], error: dict[str, Any]) -> dict[str, An
     kept = {key: value for key, value in result.items() if key not in {"content", "structuredContent", "_meta"}}
     meta = {**(result.get("_meta") or {}), **(error.get("_meta") or {})}
     return {**kept, **error, **({"_meta": meta} if meta else {})}
-
-
-def _words_first(data: ResultData) -> ResultData:
-    """Put what an error says before the data that goes with it."""
-    return replace(data, parts=tuple(sorted(data.parts, key=lambda part: not part.blocks)))
 
 
 def _error_text(shaped: Shaped, part: DataPart, data: ResultData, said: str) -> str:

@@ -6,6 +6,7 @@ What a choice takes, and the sentence about it, is in `model.py`; what is decide
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import or_
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
 
 from shaping.parsers import FORMATS
@@ -48,10 +49,6 @@ class Redact:
 
 def _union(paths: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*paths, *more)))
-
-
-def _merged(mapping: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    return {**mapping, **more}
 
 
 def _switch_rules(rules: tuple[str, ...], value: list[str] | dict[str, bool]) -> tuple[str, ...]:
@@ -99,17 +96,17 @@ CHOICES: Mapping[str, Choice] = {
     "include_only": Choice(None, narrows=True),
     "exclude_fields": Choice((), narrows=True),
     "include_on_error": Choice(()),
-    "exclude_when_tier": Choice({}, narrows=True, combine=_merged),
-    "rename": Choice({}, combine=_merged),
+    "exclude_when_tier": Choice({}, narrows=True, combine=or_),
+    "rename": Choice({}, combine=or_),
     "private": Choice((), narrows=True, combine=_union),
     "on_unreadable": Choice("withhold"),
     "overflow": Choice("ref"),
     "redact": Choice(Redact(), combine=_change_redaction),  # `masking` is what narrows of it
-    "defaults": Choice({}, narrows=True, combine=_merged),
+    "defaults": Choice({}, narrows=True, combine=or_),
     "keep_lines": Choice(()),
     "drop_lines": Choice(()),
     "parse": Choice(FORMATS),
-    "exit_codes": Choice({}, combine=_merged),
+    "exit_codes": Choice({}, combine=or_),
     "channels": Choice("auto", narrows=True),
     "typed": Choice(built_in=False, narrows=True),
     "max_items": Choice(None, narrows=True),

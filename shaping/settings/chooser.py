@@ -120,16 +120,6 @@ def checked_environment(environ: Mapping[str, str], profiles: Collection[str]) -
     return environ
 
 
-def profile_by_environment(
-    loaded_config: LoadedConfig, environ: Mapping[str, str]
-) -> tuple[str | None, tuple[Warned, ...]]:
-    """Return the profile that the environment asks for, or a warning where there is no such profile."""
-    profile = environment_profile(environ)
-    if profile is None or profile in loaded_config.profiles:
-        return profile, ()
-    return None, (Warned("BAD_REQUEST", f"{_no_profile(profile, loaded_config.profiles)} It is ignored."),)
-
-
 def _no_profile(profile: str, profiles: Collection[str]) -> ConfigProblem:
     return ConfigProblem(
         _ENVIRONMENT, "SHAPING_PROFILE", None, profile, one_of(profiles), suggestion_for(profile, profiles)
@@ -199,8 +189,11 @@ class PlanChooser:
         config = loaded_config or self._live.current
         warnings: tuple[Warned, ...] = ()
         profile, overrides = with_block(profile, overrides)
-        if profile is None and any_variable_set(self._environ):
-            profile, warnings = profile_by_environment(config, self._environ)
+        if profile is None and (wanted := environment_profile(self._environ)) is not None:
+            if wanted in config.profiles:
+                profile = wanted
+            else:
+                warnings = (Warned("BAD_REQUEST", f"{_no_profile(wanted, config.profiles)} It is ignored."),)
         plan_request = PlanRequest(tool, profile, self._tier, surface, overrides, default_profile, self._names_itself)
         try:
             plan = config.plans.of(plan_request)
