@@ -115,7 +115,6 @@ class ToolStatistics:
     tool: str
     form: str = "mcp"
     calls: int = 0
-    failed: int = 0
     tokens: int = 0  # that a model reads without shaping
     error: int = 0  # tokens by which these may be wrong: long texts are counted by samples
     used: int = 0  # values that an agent used later
@@ -138,10 +137,7 @@ class ToolStatistics:
                 merged[path] = found
         return replace(
             self,
-            **{
-                name: getattr(self, name) + getattr(other, name)
-                for name in ("calls", "failed", "tokens", "error", "used")
-            },
+            **{name: getattr(self, name) + getattr(other, name) for name in ("calls", "tokens", "error", "used")},
             arguments=self.arguments | other.arguments,
             fields=merged,
             samples=_smallest({**self.samples, **other.samples}),
@@ -150,7 +146,6 @@ class ToolStatistics:
     def add(self, call: ToolCall, used: Used) -> None:
         """Take one call."""
         self.calls += 1
-        self.failed += call.failed
         tokens = count(call.text_before())
         self.tokens += tokens
         self.error += round(tokens * tokens.error_bound / 100)
@@ -229,7 +224,6 @@ class TrafficStatistics:
 
     tools: dict[tuple[str, str], ToolStatistics] = field(default_factory=dict)
     definitions: dict[str, tuple[float, list[dict[str, Any]]]] = field(default_factory=dict)  # by server
-    torn: int = 0  # lines that could not be read
 
     def merge(self, other: TrafficStatistics) -> TrafficStatistics:
         """Return the statistics of both."""
@@ -240,7 +234,7 @@ class TrafficStatistics:
         for server, defined in other.definitions.items():
             # Of two at one time any may be taken, but always the same one.
             definitions[server] = max(defined, definitions.get(server, defined), key=lambda one: (one[0], repr(one[1])))
-        return TrafficStatistics(tools, definitions, self.torn + other.torn)
+        return TrafficStatistics(tools, definitions)
 
     def add(self, call: ToolCall, usage: Usage) -> None:
         """Take one call."""
@@ -260,7 +254,7 @@ class TrafficStatistics:
         tools = {
             key: replace(found, fields=dict(sorted(found.fields.items()))) for key, found in sorted(self.tools.items())
         }
-        return TrafficStatistics(tools, dict(sorted(self.definitions.items())), self.torn)
+        return TrafficStatistics(tools, dict(sorted(self.definitions.items())))
 
 
 def _smallest(samples: Mapping[str, Sample]) -> dict[str, Sample]:
@@ -328,9 +322,7 @@ def statistics_of(usage: Usage, path: Path, each: Callable[[ToolCall], object] =
         if isinstance(one, ToolCall):
             found.add(one, usage)
             each(one)
-        elif one is None:
-            found.torn += 1
-        else:
+        elif one is not None:
             found.define(*one)
     return found.ordered()
 
