@@ -308,3 +308,13 @@ def test_a_link_that_an_api_made_of_an_identifier_goes() -> None:
     album: Any = {"id": "6Ab1VS", "name": "Kites", "kind": "album", "html_url": "https://tunes.dev/kites"}
     linked: Any = {**album, "urls": {"player": "https://open.tunes.dev/album/6Ab1VS"}}
     assert without_links({"album": linked, "total": 1}) == {"album": album, "total": 1}
+
+
+def test_links_to_files_stay_whatever_they_are_called() -> None:
+    start = "https://data.dev/scene/L8_15_33"
+    bands: Any = {
+        f"B{n}": {"title": f"Band {n}", "type": "image/tiff", "href": f"{start}_B{n}.TIF"} for n in range(1, 9)
+    }
+    assert without_links({"id": "L8", "assets": bands})["assets"] == bands
+    tickets: Any = [{"id": n, "subject": f"Door {n}", "self": f"https://x.dev/tickets/{n}.json"} for n in range(40)]
+    assert without_links(tickets) == [{"id": each["id"], "subject": each["subject"]} for each in tickets]

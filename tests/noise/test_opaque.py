@@ -28,6 +28,14 @@ def test_checksums_etags_node_ids_and_cursors_go_from_records() -> None:
     assert without_opaque(value) == [{"id": n, "name": f"file {n}"} for n in range(3)]
 
 
+def test_an_identifier_of_something_else_stays() -> None:
+    tasks: Any = [{"ID": f"task{n}", "NodeID": f"ldawcom10uqi6owysgi28n4v{n % 3}"} for n in range(6)]
+    assert without_opaque(tasks) is tasks
+    users = [{"login": f"u{n}", "id": n, "node_id": f"MDQ6VXNlcjYzNzk5MA{n}=="} for n in (1, 2, 1, 1)]
+    issues: Any = [{"number": n, "title": f"Door {n}", "user": user} for n, user in enumerate(users)]
+    assert [issue["user"] for issue in without_opaque(issues)] == [{"login": u["login"], "id": u["id"]} for u in users]
+
+
 def test_one_of_a_kind_is_an_answer() -> None:
     value: Any = {
         "name": "express",

@@ -18,6 +18,8 @@ _API_HOST = re.compile(r"\w+://(?:[^/]*\.)?api\b", re.IGNORECASE)
 _API_PATH = re.compile(rf"/(?:{API_SEGMENTS})(?:/|$)", re.IGNORECASE)
 _API_LABEL = re.compile(r"(?<=\w)-?api(?=\.)")  # of a host: basecampapi.com
 _HOST = re.compile(r"\w+://([^/]+)")
+# To a file, which is what its record is about; an API ends links to its own records with the name of their format.
+_TO_FILE = re.compile(r"\w/[^/?#]+\.(?!json$|xml$)[A-Za-z][A-Za-z0-9]{1,4}$", re.IGNORECASE)
 _FILLED_IN = re.compile(r"[/=]%[a-z_]{3,}%")
 _API_STARTS: tuple[str, ...] = ("https://api.", "http://api.")
 _SEGMENT = re.compile(r"[^/?#&=]+")
@@ -156,7 +158,8 @@ def _judged(found: _LinkNames, names: Sequence[str], records: Records, others: i
         if key in noise:
             continue
         # What begins as another link to an API is looked at first: most of many links do.
-        if (many and key in api_links and link.startswith(starts)) or key in self_links or _is_template(link):
+        is_self = key in self_links and not _TO_FILE.search(link)
+        if (many and key in api_links and link.startswith(starts)) or is_self or _is_template(link):
             noise.add(key)
         elif key in api_links and (start := _api_start(link, starts)) is not None:
             starts = start

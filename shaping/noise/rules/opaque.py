@@ -22,8 +22,18 @@ def opaque(records: Records) -> None:
         if len(records.rows) == 1 and not meaning(key).identifies:
             continue
         is_sum = records.kinds[key] == "hex" and not meaning(key).identifies and all_match(_SUM, values)
-        if is_sum or (records.kinds[key] == "opaque" and all_codes(values)):
+        if is_sum or (records.kinds[key] == "opaque" and all_codes(values) and not _refers(key, records)):
             records.drop_member(key, "opaque")
+
+
+def _refers(key: str, records: Records) -> bool:
+    """Whether an identifier is of something else: no other identifier is the same in the same records."""
+    if not meaning(key).identifies or len(records.rows) == 1:
+        return False
+    names = records.column(key)
+    identifiers = (other for other in records.layout.identifiers if other != key)
+    many, others = len(set(names)), (list(map(str, records.column(other))) for other in identifiers)
+    return not any(many == len(set(other)) == len(set(zip(names, other, strict=True))) for other in others)
 
 
 OPAQUE = NoiseRule("opaque", frozenset({"opaque", "hex"}), opaque)
