@@ -145,10 +145,8 @@ class _Response:
     # The outputs, cut.
 
     @cached_property
-    def _cutter(self) -> OutputCutter:
-        out = Cutter(self._finished.out.lines, self._finished.rules, self._text_price)
-        short = (lambda: self._finished.text) if self._plain else None
-        return OutputCutter(out, self._err_cutter, failed=self._error is not None, short=short)
+    def _out_cutter(self) -> Cutter:
+        return Cutter(self._finished.out.lines, self._finished.rules, self._text_price)
 
     @cached_property
     def _err_cutter(self) -> Cutter:
@@ -162,10 +160,20 @@ class _Response:
     def _stderr(self) -> CutText:
         """Standard error beside data, in its share of the budget."""
         limit = self._plan.max_tokens
-        room = None if limit is None else stderr_share(limit, failed=self._error is not None)
+        room = None if limit is None else self._stderr_share(limit)
         # No text has more tokens than bytes: one that is small by its bytes is not counted.
         small = room is None or sum(map(len, self._finished.err.lines.lines)) * 4 <= room
         return self._err_cutter.to(None if small else room)
+
+    def _stderr_share(self, room: int) -> int:
+        """Return the share of standard error: half after a failure, else a quarter."""
+        return room // (4 if self._error is None else 2)
+
+    def _cut_to(self, room: int) -> CutOutputs:
+        """Share the room: standard error gets its share at most, and each takes what the other leaves."""
+        err = self._err_cutter.to(self._stderr_share(room))
+        out = self._out_cutter.to(room - err.tokens)
+        return CutOutputs(out, err if err.whole else self._err_cutter.to(room - out.tokens))
 
     def _text_price(self, text: str) -> int:
         """Count the tokens of a text as it stands in the response: plain, or in the JSON of an envelope."""
@@ -183,14 +191,16 @@ class _Response:
     def _fitted(self) -> CommandResponse:
         """Try cuts of lines until one fits with what the response says of it."""
         limit, exact = self._plan.max_tokens, self._counter.exact
-        whole = self._with_text(self._cutter.to(None), Detail.FULL)
+        out, err = self._out_cutter.to(None), self._err_cutter.to(None)
+        out = replace(out, text=self._finished.text) if self._plain and out.whole else out
+        whole = self._with_text(CutOutputs(out, err), Detail.FULL)
         if limit is None or is_within(whole.printed, limit, exact):
             return whole
         # Where there is hardly room for a line besides counts and a cursor, less is said of the cut.
         for detail in Detail:
             room = limit
             for tried in range(_TRIES):
-                cuts = self._cutter.to(room)
+                cuts = self._cut_to(room)
                 response, cut = self._with_text(cuts, detail), cuts.both
                 over = exact(response.printed) - limit
                 if detail == Detail.FULL and cut.meagre:
@@ -200,8 +210,10 @@ class _Response:
                 # What a cut leaves of its room, because no line is that short, the next one leaves again at first.
                 room = max(0, (cut.tokens if tried or cut.whole else room) - over)
         # A line of text is worth more than a budget that holds none; plain text needs no line to say that it is cut.
-        nothing = CutOutputs(_NOTHING, _NOTHING)
-        return self._with_text(nothing if self._plain else self._cutter.least(), Detail.BARE)
+        if self._plain:
+            return self._with_text(CutOutputs(_NOTHING, _NOTHING), Detail.BARE)
+        least = least_cut(self._out_cutter, self._err_cutter, failed=self._error is not None)
+        return self._with_text(least, Detail.BARE)
 
     def _with_text(self, cuts: CutOutputs, detail: Detail) -> CommandResponse:
         """Put text into a response: as data, or into the error where there is one."""
@@ -417,32 +429,12 @@ class CutOutputs:
         )
 
 
-class OutputCutter:
-    """Cuts both outputs of a command to one number of tokens; `short` is standard output where all of it is shown."""
-
-    def __init__(self, out: Cutter, err: Cutter, *, failed: bool, short: Callable[[], str] | None = None) -> None:
-        self._out, self._err, self._failed, self._short = out, err, failed, short
-
-    def to(self, room: int | None) -> CutOutputs:
-        """Share the room: standard error gets its share at most, and each takes what the other leaves."""
-        if room is None:
-            out, err = self._out.to(None), self._err.to(None)
-            return CutOutputs(replace(out, text=self._short()) if self._short and out.whole else out, err)
-        err = self._err.to(stderr_share(room, failed=self._failed))
-        out = self._out.to(room - err.tokens)
-        return CutOutputs(out, err if err.whole else self._err.to(room - out.tokens))
-
-    def least(self) -> CutOutputs:
-        """Show the most important line of either output, however little room there is."""
-        out, err = self._out.least(), self._err.least()
-        first, second = (err, out) if self._failed else (out, err)
-        one = first if first.shown else second
-        return CutOutputs(_unless(out, one, self._out), _unless(err, one, self._err))
-
-
-def stderr_share(room: int, *, failed: bool) -> int:
-    """Return the share of standard error: half after a failure, else a quarter."""
-    return room // (2 if failed else 4)
+def least_cut(out_cutter: Cutter, err_cutter: Cutter, *, failed: bool) -> CutOutputs:
+    """Show the most important line of either output, however little room there is."""
+    out, err = out_cutter.least(), err_cutter.least()
+    first, second = (err, out) if failed else (out, err)
+    one = first if first.shown else second
+    return CutOutputs(_unless(out, one, out_cutter), _unless(err, one, err_cutter))
 
 
 def _unless(least: CutText, one: CutText, cutter: Cutter) -> CutText:

@@ -10,7 +10,7 @@ import pytest
 
 from shaping import tokens
 from shaping.budget.cut_text import Cutter, NumberedLines, Rules
-from shaping.commands.rendering import OutputCutter
+from shaping.commands.rendering import least_cut
 
 if TYPE_CHECKING:
     from shaping.shaper import Shaper
@@ -121,5 +121,5 @@ def test_the_one_line_is_as_long_as_the_room_allows() -> None:
 
 
 def test_the_least_of_two_outputs_is_a_line_of_the_one_that_has_any() -> None:
-    quiet = OutputCutter(cutter("", ""), cutter("only this", ""), failed=False).least()
+    quiet = least_cut(cutter("", ""), cutter("only this", ""), failed=False)
     assert (quiet.out.text, quiet.err.text) == ("\n", "only this\n")
