@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from benchmarks.config_schema import config_schema, config_schema_text
 from benchmarks.results import markdown_table
 from shaping.cli.app import COMMANDS, build
-from shaping.clients.files import CLIENTS
+from shaping.clients.config_files import CLIENTS
 from shaping.errors.codes import COMMANDS as COMMAND_SPELLINGS, LEAN, OPERATIONS, registry
 from shaping.redaction.credentials import CREDENTIALS
 from shaping.response import Reason

@@ -14,7 +14,7 @@ from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 from fastmcp.exceptions import ToolError
 
-from shaping.clients.files import CLIENTS
+from shaping.clients.config_files import CLIENTS
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"

@@ -17,7 +17,7 @@ from tomlkit.exceptions import TOMLKitError
 from shaping.cli.output import PROFILE, Answer, stopped, with_suggestion
 from shaping.cli.proxy import START_TIMEOUT, need_extra, quiet_logs
 from shaping.clients import wrap as entries
-from shaping.clients.files import (
+from shaping.clients.config_files import (
     CLIENTS,
     ConfigEdit,
     UnusableFileError,

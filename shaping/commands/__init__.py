@@ -23,8 +23,8 @@ from shaping.commands.capture import (
     Finished,
     plain_response,
 )
-from shaping.commands.names import tool_name
 from shaping.commands.process import CommandOptions, run_process
+from shaping.commands.tool_names import tool_name
 from shaping.parsers import Parsed, parse
 from shaping.settings.chooser import PlanChooser
 from shaping.settings.files import counting_lock, ledger_path

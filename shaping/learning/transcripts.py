@@ -14,7 +14,7 @@ import orjson
 
 from shaping.clients import joined_texts
 from shaping.clients.hooks.results import printing_command
-from shaping.commands.names import tool_name
+from shaping.commands.tool_names import tool_name
 from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, Usage, missing, seconds, used_values
 from shaping.shaper import Shaper
 from shaping.tokens.counters import count_closely

@@ -228,7 +228,7 @@ def test_an_edit_made_while_the_file_is_wrapped_is_not_lost(file: Path, monkeypa
         with written_beside(beside, content, **how) as written:
             yield written
 
-    monkeypatch.setattr("shaping.clients.files.written_beside", slow)
+    monkeypatch.setattr("shaping.clients.config_files.written_beside", slow)
     assert run("wrap", str(file)).exit_code == 0
     assert b"// edited thrice" in file.read_bytes()
     assert b"proxy" in file.read_bytes()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from shaping.clients.files import ConfigEdit, UnusableFileError, read_config
+from shaping.clients.config_files import ConfigEdit, UnusableFileError, read_config
 from shaping.settings import jsonc
 from shaping.settings.files import cache_directory, refuse_links, replace_file
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from shaping.clients.files import UnusableFileError
+from shaping.clients.config_files import UnusableFileError
 from shaping.clients.hooks import (
     CLIENTS,
     HOOK_EDIT,

@@ -30,7 +30,7 @@ class ClientFiles:
 # Where each client is known to keep its servers; tried on Linux only, and a path that is wrong is merely not found.
 CLIENTS: Final[Mapping[str, ClientFiles]] = {
     name: ClientFiles(**places)
-    for name, places in orjson.loads(Path(__file__).with_name("files.json").read_bytes()).items()
+    for name, places in orjson.loads(Path(__file__).with_name("config_files.json").read_bytes()).items()
 }
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from shaping.commands.ending import nearest_programs
-from shaping.commands.names import tool_name
+from shaping.commands.tool_names import tool_name
 
 if TYPE_CHECKING:
     from pathlib import Path

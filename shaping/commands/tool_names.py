@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"[a-z][a-z0-9:_-]*")
 _VERSIONED = re.compile(r"(python|pip|node|ruby|perl|php|clang|gcc|go)[\d.]+")
 _DEEPEST: Final = 4
-_NAMES = orjson.loads(Path(__file__).with_name("names.json").read_bytes())
+_NAMES = orjson.loads(Path(__file__).with_name("tool_names.json").read_bytes())
 # How many words name what these programs do; of any other program the first word does.
 _DEPTHS: Mapping[str, int] = _NAMES["depths"]
 # Options of these programs that stand before the subcommand and take the next word.
