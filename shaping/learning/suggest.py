@@ -96,9 +96,12 @@ def suggest(
     size = sum(len(sample.written) for found in tools for sample in found.samples.values())
     with parallel(size, workers) as run:
         tried: list[_Tried] = list(run(partial(_try_steps, config or {}), tools, arguments))
-    if target is not None:
-        _reach(tried, target)
-    return [one.suggestion() for one in tried]
+    spare = 0.0 if target is None else _reach(tried, target)
+    found: list[ToolSuggestion] = []
+    for one in tried:
+        found.append(one.suggestion(spare))
+        spare -= found[-1].after - one.cost
+    return found
 
 
 def _try_steps(config: Mapping[str, Any], found: ToolStatistics, arguments: frozenset[str]) -> _Tried:
@@ -111,7 +114,6 @@ class _Tried:
 
     steps: list[ToolSuggestion]
     taken: int
-    enough: float = 0  # what all calls may cost, where a target is reached; rules that would save more are not needed
 
     @property
     def cost(self) -> int:
@@ -123,31 +125,28 @@ class _Tried:
         """Tokens of all calls that the next step saves."""
         return self.cost - self.steps[self.taken + 1].after if self.taken + 1 < len(self.steps) else 0
 
-    def suggestion(self) -> ToolSuggestion:
-        """Return the step that is taken, without its last rules that are not needed."""
+    def suggestion(self, spare: float) -> ToolSuggestion:
+        """Return the step that is taken, without its last rules as long as they save no more than what is to spare."""
         step = self.steps[self.taken]
         rules, after = [*step.rules], float(step.after)
-        while rules and rules[-1].key == "exclude_fields" and after + rules[-1].saved * step.calls <= self.enough:
+        most = step.after + spare
+        while rules and rules[-1].key == "exclude_fields" and after + rules[-1].saved * step.calls <= most:
             after += rules.pop().saved * step.calls
         return replace(step, rules=tuple(rules), after=round(after))
 
 
-def _reach(tried: Sequence[_Tried], target: float) -> None:
-    """Take steps until so much is saved: the one that saves most, or the smallest that is enough."""
+def _reach(tried: Sequence[_Tried], target: float) -> float:
+    """Take steps until so much is saved: the one that saves most, or the smallest that is enough; return the rest."""
     goal = sum(one.steps[0].before for one in tried) * (1 - target)
     for one in tried:
         one.taken = 0
-    while (cost := sum(one.cost for one in tried)) > goal:
+    while (spare := goal - sum(one.cost for one in tried)) < 0:
         gains = sorted((one.gain, at) for at, one in enumerate(tried) if one.gain > 0)
         if not gains:
-            return
-        enough = (at for gain, at in gains if cost - gain <= goal)
+            return 0.0
+        enough = (at for gain, at in gains if gain + spare >= 0)
         tried[next(enough, gains[-1][1])].taken += 1
-    for one in sorted(tried, key=lambda one: one.gain):
-        while one.taken and cost + one.steps[one.taken - 1].after - one.cost <= goal:
-            one.taken -= 1
-            cost += one.gain
-        one.enough = one.cost + goal - cost
+    return spare
 
 
 class _Tool:

@@ -84,6 +84,14 @@ def test_no_more_rules_are_taken_than_the_target_needs(traffic: Path) -> None:
     assert rules <= all_rules
 
 
+@pytest.mark.parametrize("percent", [20, 50, 80])
+def test_what_the_rules_of_all_tools_leave_is_no_more_than_the_target_allows(traffic: Path, percent: int) -> None:
+    statistics = read_traffic(traffic)
+    before, most = [sum(getattr(one, name) for one in suggest(statistics, target=0.99)) for name in ("before", "after")]
+    after = sum(one.after for one in suggest(statistics, target=percent / 100))
+    assert after <= max(most, before * (1 - percent / 100)) + len(statistics.tools), "each tool's number is rounded"
+
+
 def test_a_target_is_reached_and_the_values_of_other_sessions_that_were_used_are_still_read(
     traffic: Path, tmp_path: Path
 ) -> None:
