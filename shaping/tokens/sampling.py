@@ -182,7 +182,7 @@ def _standard_error(tokens: Sequence[float], sizes: Sequence[float]) -> float:
 _FEW, _MANY, _SAMPLE, _UNEVEN = 6, 24, 400, 0.618
 SAMPLED = _MANY * _SAMPLE  # characters of all samples
 # Times under the limit by few and by many samples, and times over it, beyond which an estimate is enough.
-_FAR_BELOW, _CLEARLY, _NEARLY = 1.6, 1.4, 1.05
+_FAR_BELOW, _CLEARLY, _NEARLY = 1.6, 1.25, 1.05
 _SURE = 1.3  # by how much a guess of tokens must differ, for two writings of the same
 
 
@@ -195,7 +195,8 @@ def count_near(text: str, limit: int, exact: Count) -> float:
         # Of a text that is this near to its limit more samples would decide nothing.
         if len(text) > 2 * _MANY * _SAMPLE and not limit / _CLEARLY < tokens <= limit * _NEARLY:
             tokens = estimate_by_samples(text, exact)
-            if tokens * _CLEARLY <= limit or tokens > limit * _NEARLY:
+            # Of what is not ASCII, which may stand together where no sample is, each byte may be a token.
+            if tokens * _CLEARLY + upper_bound(text) - len(text) <= limit or tokens > limit * _NEARLY:
                 return tokens
     return exact(text)
 
