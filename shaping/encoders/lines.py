@@ -16,23 +16,34 @@ from collections import defaultdict
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Final
 
-from shaping.encoders.templates import GAP_PRICE, LEAST, MOST, PLACE, Kind, LineGroup, alike, alike_at_first, filled
+from shaping.encoders.templates import (
+    GAP_PRICE,
+    LEAST,
+    MOST,
+    PLACE,
+    Kind,
+    LineGroup,
+    alike,
+    alike_at_first,
+    filled,
+    following_rows,
+)
 from shaping.parsers.sections import is_diff
 from shaping.parsers.terminal import error_lines, find_traces, matcher, without_surrogates
 from shaping.parsers.yaml import looks_like_yaml
 from shaping.tokens import cheap, count
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 
     Words = Sequence[str]
 
 LARGEST: Final = 200_000  # characters of a text
 _RUN: Final = 4  # of them in a row, from which their tag is written once
 _LONGEST: Final = 2000  # characters of a line; a longer one is a document
-_PAYS: Final = 8  # characters that a tag must save in each of its lines
+_PAYS, _PAYS_BELOW = 8, 2  # characters that must be saved in a line with a tag, and in one below another of its kind
 _SHORT: Final = 20  # characters of a line without places for words, below which it has no tag
-_WORTH, _UNSURE = 0.85, 0.15  # of the tokens of a text is what it may cost written short; by which a guess may be wrong
+_WORTH, _UNSURE = 0.9, 0.15  # of the tokens of a text is what it may cost written short; by which a guess may be wrong
 # Of the characters of a text is what must be saved, by some of its lines and by all: they say roughly what tokens say.
 _LIKELY, _ENOUGH = 0.05, 0.075
 _PLENTY: Final = 0.15  # of them is saved, from which no other way to group the lines is tried
@@ -63,7 +74,7 @@ _BETWEEN: Final = frozenset({"--", ""})  # lines that `grep -C` and others write
 
 
 def encode(text: str) -> str:
-    """Return a text with lines that are much alike written short, where that saves at least 15% of its tokens.
+    """Return a text with lines that are much alike written short, where that saves at least 10% of its tokens.
 
     A line that reports an error stays as it is, unless most lines do. So do diffs and source code, which somebody may
     search or edit.
@@ -117,15 +128,17 @@ def _saved(kinds: Sequence[Kind]) -> int:
     return sum(kind.saved for kind in kinds)
 
 
+def _least_saved(rows: Collection[int]) -> int:
+    below = following_rows(rows)
+    return _PAYS * (len(rows) - below) + _PAYS_BELOW * below
+
+
 def _worth_a_tag(groups: Iterable[LineGroup]) -> list[Kind]:
     """Return the kinds that save most, in the order in which they come."""
     kinds = [group.kind() for group in groups]
+    kinds = [kind for kind in kinds if any(kind.rows.values()) or len(kind.template.strip()) >= _SHORT]
     # What saves little in each line, and a short line that is always the same, is easier to read than a tag.
-    kinds = [
-        kind
-        for kind in kinds
-        if kind.saved >= _PAYS * len(kind.rows) and (any(kind.rows.values()) or len(kind.template.strip()) >= _SHORT)
-    ]
+    kinds = [kind for kind in kinds if kind.saved >= _least_saved(kind.rows)]
     return sorted(sorted(kinds, key=lambda kind: kind.saved)[-MOST:], key=lambda kind: min(kind.rows))
 
 

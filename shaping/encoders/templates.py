@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from functools import cached_property
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def alike(texts: Words, chosen: Iterable[int], *, exact: bool = False) -> list[L
             words[at] = text.split()
             blanks = _WORD.sub("x", text) if exact and "  " in text else len(words[at])
             by_layout[indent_of(text) if text[0] in _BLANKS else "", blanks].append(at)
-    groups = (LineGroup(texts, words, rows) for rows in by_layout.values() if len(rows) >= LEAST and words[rows[0]])
-    return [told for group in groups for told in told_apart(group)]
+    kinds = [rows for rows in by_layout.values() if len(rows) >= LEAST and words[rows[0]]]
+    return [told for rows in kinds for told in told_apart(LineGroup(texts, words, rows, in_cells=exact))]
 
 
 def alike_at_first(texts: Words, chosen: Iterable[int]) -> list[LineGroup]:
@@ -90,6 +90,11 @@ def _is_odd(text: str) -> bool:
     return ("{" in text or not text.isprintable()) and _ODD.search(text) is not None
 
 
+def following_rows(rows: Iterable[int]) -> int:
+    """Return how many lines follow one of the same kind: below it, they have no tag."""
+    return sum(after - before == 1 for before, after in pairwise(rows))
+
+
 def told_apart(group: LineGroup, splits: int = _SPLITS) -> list[LineGroup]:
     """Return one group of lines that pays, or several where that is shorter."""
     best, parts = group.saved, list[LineGroup]()
@@ -105,8 +110,10 @@ def told_apart(group: LineGroup, splits: int = _SPLITS) -> list[LineGroup]:
 class LineGroup:
     """Lines with as many columns of words: which of these are the same, and how many characters that saves."""
 
-    def __init__(self, lines: Words, words: Mapping[int, list[str]], rows: list[int]) -> None:
-        self._lines, self._words, self.rows = lines, words, rows
+    def __init__(
+        self, lines: Words, words: Mapping[int, list[str]], rows: list[int], *, in_cells: bool = False
+    ) -> None:
+        self._lines, self._words, self.rows, self._in_cells = lines, words, rows, in_cells
         self._columns = list(zip(*map(words.__getitem__, rows), strict=True))
         same = again = 0
         differing: set[Words] = set()
@@ -118,7 +125,9 @@ class LineGroup:
             else:
                 same += sum(map(len, _around(column)))
                 differing.add(column)
-        self.saved = (same - _TAG) * len(rows) + again - same - _PLACE_PRICE * len(self._columns) - _TAG
+        following = 0 if self._in_cells else following_rows(rows)
+        tags = _TAG * (len(rows) - following) + following
+        self.saved = same * len(rows) - tags + again - same - _PLACE_PRICE * len(self._columns) - _TAG
 
     @property
     def pays(self) -> bool:
@@ -143,7 +152,7 @@ class LineGroup:
             parts[key if counts[key] >= LEAST else None].append(row)
         if len(parts) == 1:
             return []
-        return [LineGroup(self._lines, self._words, part) for part in parts.values()]
+        return [LineGroup(self._lines, self._words, part, in_cells=self._in_cells) for part in parts.values()]
 
     def kind(self) -> Kind:
         """Write what the lines share as a template."""

@@ -53,6 +53,14 @@ def test_lines_that_begin_alike_have_their_other_words_in_the_last_place() -> No
     assert decode(written) == text
 
 
+def test_lines_below_each_other_need_save_little_in_each() -> None:
+    names = [
+        f"{what}{of}:" for what in ("Active", "Inactive", "Cached", "Dirty") for of in ("", "(anon)", "Huge", "Swap")
+    ]
+    text = "\n".join(f"{name:<16} {number * 7919:>12} kB" for number, name in enumerate(names))
+    assert encode(text).split("\n")[:3] == ["#1={}         {} kB", "#1 (16 lines):", " Active: 0"]
+
+
 def test_every_line_comes_back_at_its_place() -> None:
     text = f"Listing...\n{PACKAGES}\n\nN: There are 2 more.\n{PACKAGES.replace('amd64', 'all')}\n"
     written = encode(text)
