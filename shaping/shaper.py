@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from os import PathLike
 
+    from shaping.cleaning import Cleaned
     from shaping.envelope import Envelope
     from shaping.errors import ErrorDetail
     from shaping.parsers import Parsed
@@ -146,7 +147,7 @@ class Shaper(PlanChooser):
                 self._log_warnings(cleaned.warnings, plan.tool, known=call.warnings)
             told = any(warned.code == "NO_SUCH_FIELD" for warned in call.warnings)
             if read.plan.fields is not None and read.plan.fields.include and not told:
-                self._look_for_fields(read.data, read.plan)
+                self._look_for_fields(cleaned, read.plan)
             timings = {"clean": round((perf_counter() - started) * 1000, 3)} if plan.debug else {}
             response = present(
                 cleaned, read.plan, read.call, self.facts, self._originals, timings=timings, may_cut=not read.is_log
@@ -166,9 +167,9 @@ class Shaper(PlanChooser):
             if warned.code in {"UNREADABLE_TEXT", "NO_SUCH_FIELD", "PRIVATE_PATH"} and warned not in known:
                 self._tell(f"{tool!r}: {warned.message}")
 
-    def _look_for_fields(self, value: Any, plan: Plan) -> None:
+    def _look_for_fields(self, cleaned: Cleaned, plan: Plan) -> None:
         """Log fields to keep that the first answer of a tool has under another spelling; later ones may lack any."""
-        if not value or (plan.tool, plan.config_hash) in self._looked:
+        if (plan.tool, plan.config_hash) in self._looked or not (value := cleaned.plain_raw(plan)):
             return
         self._looked.add((plan.tool, plan.config_hash))
         for message in misspelt(value, plan):

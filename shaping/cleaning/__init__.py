@@ -257,8 +257,9 @@ def select_then_open(raw: Any, fields: FieldPlan, plan: Plan) -> tuple[Any, Step
     try:
         selected, said = select_fields(raw, fields)
         value, notes = open_plain(selected, plan)
-    except OneShotError:
-        # A generator among the visited values can be read only once, so everything is opened first.
+    except (OneShotError, RecursionError):
+        # Everything is opened first: a generator among the visited values can be read only once, and what is nested
+        # deeper than can be followed, or contains itself, ends when it is opened.
         whole, notes = open_plain(raw, plan)
         value, said = select_fields(whole, fields)
         return value, notes._replace(original=whole, warnings=(*notes.warnings, *said.warnings))

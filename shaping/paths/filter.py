@@ -1,7 +1,7 @@
 """One filter for each place of the data that rules tell apart, and the walk that applies them.
 
-A filter recurs, and remembers rows of keys. Where texts are looked into, what was left out is recorded, or data is
-nested deeper than Python calls may be, a walk applies it, which may keep a list of what is still to do.
+A filter recurs, and remembers rows of keys. Where texts are looked into, or what was left out is recorded, a walk
+applies it. Data that is nested deeper than Python calls may be is a RecursionError: opened data is not.
 """
 
 from __future__ import annotations
@@ -126,15 +126,9 @@ class Filters:
     ) -> Any:
         """Filter a value and count what is left out; GONE stands for a scalar where only members are wanted."""
         node = self.node(state)
-        if left_out is None:
-            known = len(texts.notes) if texts else 0
-            try:
-                return _Walk(self, texts).start(value, node, OmissionNode()) if texts else node.kept(value)
-            except RecursionError:  # it is nested deeper than Python calls may be
-                left_out = OmissionNode()
-                if texts:
-                    del texts.notes[known:]
-        return _Walk(self, texts, todo=[]).run(value, node, left_out)
+        if left_out is None and texts is None:
+            return node.kept(value)
+        return _Walk(self, texts).kept(value, node, left_out or OmissionNode())
 
 
 class PlaceFilter:
@@ -201,58 +195,34 @@ class PlaceFilter:
 
 @dataclass(slots=True)
 class _Walk:
-    """One walk over one value that counts what is left out: by recursion, or with a list of what is still to do."""
+    """One walk over one value that counts what is left out."""
 
     filters: Filters
     texts: StringFilter | None = None
-    todo: list[tuple[Callable[..., None] | None, Any, Any, Any, Any, OmissionNode]] | None = None
-    entered: dict[int, Any] = field(default_factory=dict)  # containers that were not left yet
 
-    def run(self, value: Any, node: PlaceFilter, place: OmissionNode) -> Any:
-        """Filter a value of any depth, and refuse one that contains itself."""
-        kept = self.start(value, node, place)
-        while self.todo:
-            fill, raw, inside, target, rule, where = self.todo.pop()
-            if fill is None:
-                del self.entered[id(raw)]
-                continue
-            if id(raw) in self.entered:
-                raise ValueError(f"{Path(where.steps)} contains itself")
-            self.entered[id(raw)] = raw
-            self.todo.append((None, raw, None, None, None, where))
-            fill(inside, target, rule, where)
-        return kept
-
-    def start(self, value: Any, node: PlaceFilter, place: OmissionNode) -> Any:
+    def kept(self, value: Any, node: PlaceFilter, place: OmissionNode) -> Any:
         """Return what stands for a value in the result."""
         if node.whole:
             return value
         inside = value if type(value) in PLAIN else open_exactly(value, self.filters.opener)
-        rule: Any = node
-        target: Any = []
-        fill: Any = self._elements
         if type(inside) is dict:
-            target, fill, rule = {}, self._members, node.row(inside)
-            if rule.whole:
-                return inside
-        elif type(inside) is str and node.partial:
+            row = node.row(inside)
+            return inside if row.whole else self._members(inside, row, place)
+        if type(inside) is list:
+            return self._elements(inside, node, place)
+        if type(inside) is str and node.partial:
             return self.filters.select_in_text(inside, node.state, place)
-        elif type(inside) is str and self.texts is not None:
+        if type(inside) is str and self.texts is not None:
             kept = self.texts.text(inside, node.state, place)
             return value if kept is inside and isinstance(value, str) else kept  # a big integer stays one
-        elif type(inside) is not list:
-            return GONE if node.partial else inside
-        if self.todo is None:
-            fill(inside, target, rule, place)
-        else:
-            self.todo.append((fill, value, inside, target, rule, place))
-        return target
+        return GONE if node.partial else inside
 
-    def _members(self, inside: dict[Any, Any], target: Any, row: Row, place: OmissionNode) -> None:
+    def _members(self, inside: dict[Any, Any], row: Row, place: OmissionNode) -> dict[Any, Any]:
         if row.dropped:
             for key in inside:  # in the order of the data
                 place.at(str(key)).left_out += key in row.dropped
         texts = self.texts
+        out: dict[Any, Any] = {}
         for key, name, below in row.members:
             item = inside[key]
             if below is None or (
@@ -260,22 +230,25 @@ class _Walk:
                 and not below.partial
                 and (texts is None or type(item) is not str or not texts.is_worth_a_look(item))
             ):
-                target[name] = item
+                out[name] = item
                 continue
             where = place.at(str(key))
-            if (kept := self.start(item, below, where)) is not GONE:
-                target[name] = kept
+            if (kept := self.kept(item, below, where)) is not GONE:
+                out[name] = kept
             else:
                 where.left_out += 1
+        return out
 
-    def _elements(self, inside: list[Any], target: Any, node: PlaceFilter, place: OmissionNode) -> None:
+    def _elements(self, inside: list[Any], node: PlaceFilter, place: OmissionNode) -> list[Any]:
         where = place.at(None)
         if self.texts is not None and not node.partial:
             inside = self.texts.elements(inside, node.state, where)
+        out: list[Any] = []
         for item in inside:
             if type(item) in SCALARS and not node.partial:
-                target.append(item)
-            elif (kept := self.start(item, node, where)) is not GONE:
-                target.append(kept)
+                out.append(item)
+            elif (kept := self.kept(item, node, where)) is not GONE:
+                out.append(kept)
             else:
                 where.left_out += 1
+        return out

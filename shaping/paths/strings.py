@@ -110,10 +110,15 @@ class StringFilter:
         values = self._without_labelled([found.value for found in documents], state, place)
         out: list[str] = []
         prose: list[str] = []
-        end = 0
+        end, too_deep = 0, False
         for found, value in zip(documents, values, strict=True):
+            try:
+                filtered = self._filtered(found, value, state, place, text)
+            except RecursionError:  # nested deeper than Python calls may be: it can be neither filtered nor passed
+                too_deep = True
+                continue
             prose.append(text[end : found.start])
-            out += [prose[-1], self._filtered(found, value, state, place, text)]
+            out += [prose[-1], filtered]
             end = found.end
         prose.append(text[end:])
         new = "".join([*out, prose[-1]])
@@ -125,10 +130,13 @@ class StringFilter:
                 hit = None  # a bare name holds nothing
         else:  # only a text that would have been data is worth a word: prose may name any field
             hit = next(filter(None, (_unread_field(piece, names, top=top) for piece in prose)), None)
+        if too_deep:
+            hit = hit or names.first_in(text) or "*"
         if hit is None:
             return text if new == text else new
-        self.notes.append(Unreadable(str(Path(place.steps)), hit, self.withhold))
-        if not self.withhold:
+        withheld = self.withhold or too_deep
+        self.notes.append(Unreadable(str(Path(place.steps)), hit, withheld))
+        if not withheld:
             return text if new == text else new
         # One mark of an answer tells what happened; a longer one in every row could be dearer than what it stands for.
         return WITHHELD.format(hit) if top else PRIVATE_MARK if len(self.notes) > 1 else WITHHELD_INSIDE
