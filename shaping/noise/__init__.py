@@ -148,7 +148,8 @@ class _Reduction:
         for key, (lost, reason) in records.changed.items():
             for name, count in lost.items():
                 where = join(_path(steps), key)
-                self.left_out.append(Omission(where if name is None else join(where, name), count, reason))
+                path = where if name is None else join(where, name) if isinstance(name, str) else f"{where}{name}"
+                self.left_out.append(Omission(path, count, reason))
 
 
 @lru_cache(maxsize=1024)

@@ -11,6 +11,7 @@ from operator import is_not, itemgetter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 from shaping.noise.vocabulary import LINK_STARTS, meaning
+from shaping.paths.grammar import Slice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -140,9 +141,15 @@ class Layout:
 _usual_layout = lru_cache(maxsize=1024)(Layout)  # that of most records comes again
 
 
-def _lost_names(old: Any, new: Any) -> Iterable[str | None]:
-    """Return the names that an object has no more, or None for any other value that became another."""
-    return [name for name in old if name not in new] if type(old) is type(new) is dict else (None,)
+def _lost_names(old: Any, new: Any) -> Iterable[str | Slice | None]:
+    """Return the names that an object has no more, the others of a list's only element, or None for any other value."""
+    if type(old) is type(new) is dict:
+        return [name for name in old if name not in new]
+    if type(old) is type(new) is list and len(new) == 1:
+        for at, item in enumerate(old):
+            if item is new[0]:
+                return [part for part in (Slice(None, at), Slice(at + 1, None)) if part.of(old)]
+    return (None,)
 
 
 class Surroundings(NamedTuple):
@@ -181,7 +188,7 @@ class Records:
         self.drop: dict[str, Reason] = {}
         self.replace: dict[str, list[Any]] = {}  # a member's new value in every record, or MISSING
         # Members whose values are shorter now, and why: how many of them, or of what they held under each name.
-        self.changed: dict[str, tuple[Counter[str | None], Reason]] = {}
+        self.changed: dict[str, tuple[Counter[str | Slice | None], Reason]] = {}
         self.page = False  # whether a link of these records is kept
         if len(rows) > 1:
             self._take_sample()

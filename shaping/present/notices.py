@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # What a config or a profile asks to be dropped is not news under `minimal`; what a rule or a budget took is.
 _UNASKED: Final = frozenset({"links", "opaque", "bulk", "boilerplate", "items", "string", "depth"})
 # What a member is called at the end of its path.
-_LAST: Final = re.compile(r"((?:[^.\[\]\"\s]{1,40}\.)?[^.\[\]\"\s]{1,40})(?:\[\])*$")
+_LAST: Final = re.compile(r"((?:[^.\[\]\"\s]{1,40}\.)?[^.\[\]\"\s]{1,40})(?:\[[\d:]*\])*$")
 ROOMY: Final = 400  # tokens of a budget that has room for the names of SQL tables, or of files
 _OPEN: Final = "\n("  # begins a line below the data
 _MOST: Final = 150  # tokens of the line below a cut list

@@ -29,6 +29,15 @@ def test_the_tail_of_a_list_is_marked_and_its_head_is_not() -> None:
     assert [text for text, reason in lines if reason == "items"] == ["30,", "40"]
 
 
+def test_of_the_sizes_of_a_picture_those_are_marked_that_were_left_out() -> None:
+    images = [{"url": f"https://img.dev/{width}.jpg", "width": width, "height": width} for width in (300, 640, 64)]
+    songs: Any = [{"id": n, "name": f"Song {n}", "images": images} for n in range(6)]
+    shaped = Shaper({}, expandable=True).shape(songs, tool="list", surface="mcp")
+    assert "(left out: 12 links (images)" in shaped.text
+    lines = list(marked_lines(SentPart(songs[:1], shaped.omissions)))
+    assert [line.reason for line in lines if "img.dev" in line.text] == ["links", None, "links"]
+
+
 def test_a_subtree_that_was_left_out_is_one_line() -> None:
     assert ('"owner": {"login":"a","id":1}', "fields") in marked(
         {"owner": {"login": "a", "id": 1}}, ("owner", 1, "fields")
