@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import orjson
+from pydantic import BaseModel, ValidationError
 
 from shaping.errors import nearest
 from shaping.learning.fields import covers, leads_to
@@ -22,15 +24,12 @@ from shaping.settings.patterns import is_for
 from shaping.settings.plan import full_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
     from shaping.settings.loading import LoadedConfig
     from shaping.shaper import Shaper
 
 logger = logging.getLogger("shaping")
 
 DriftKind: TypeAlias = Literal["unmatched", "new", "type", "values", "vanished", "description", "schema"]
-_VERSION: Final = 1
 _NEW_SHARE: Final = 0.05  # of a tool's bytes from which a new field is told
 _ENUM: Final = 12  # values of a field that may be a closed set
 _ENUM_SEEN: Final = 30  # values that were seen before that is believed
@@ -54,12 +53,12 @@ class Drift:
         return f"{self.tool}: {self.message}" + (f"; {self.rule}" if self.rule else "")
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(BaseModel, frozen=True):
     """What traffic was like: the fields of each tool, and hashes of its description and schemas."""
 
-    tools: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    definitions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    version: Literal[1] = 1
+    tools: Mapping[str, Mapping[str, Any]]
+    definitions: Mapping[str, Mapping[str, Any]]
 
     @classmethod
     def of(cls, traffic: TrafficStatistics) -> Baseline:
@@ -69,21 +68,19 @@ class Baseline:
             server: {tool["name"]: _definition(tool) for tool in tools_of}
             for server, (_, tools_of) in traffic.definitions.items()
         }
-        return cls(dict(sorted(tools.items())), definitions)
+        return cls(tools=tools, definitions=definitions)
 
     def written(self) -> str:
         """Write it as JSON, in an order that gives small differences."""
-        data = {"version": _VERSION, "tools": self.tools, "definitions": self.definitions}
-        return orjson.dumps(data, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode() + "\n"
+        return orjson.dumps(self.model_dump(), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS).decode() + "\n"
 
     @classmethod
     def read(cls, path: Path) -> Baseline | None:
         """Read a baseline; None where there is none."""
         try:
-            data = orjson.loads(path.read_bytes())
-        except (OSError, orjson.JSONDecodeError):
+            return cls.model_validate_json(path.read_bytes())
+        except (OSError, ValidationError):
             return None
-        return cls(data["tools"], data["definitions"]) if data.get("version") == _VERSION else None
 
 
 def baseline_path(config: Path) -> Path:

@@ -15,7 +15,7 @@ import orjson
 from shaping.clients import joined_texts
 from shaping.clients.hooks.results import printing_command
 from shaping.commands.tool_names import tool_name
-from shaping.learning.traffic import BUILT_IN, SHELL, ToolCall, Transcript, Usage, missing, seconds, used_values
+from shaping.learning.traffic import BUILT_IN, SHELL, Form, ToolCall, Transcript, Usage, missing, seconds, used_values
 from shaping.shaper import Shaper
 from shaping.tokens.counters import count_closely
 
@@ -35,7 +35,6 @@ class _Session:
     def __init__(self, client: str, session: str) -> None:
         self.client, self.session = client, f"{client}/{session}"  # clients may give two sessions one name
         self._calls: dict[str, ToolCall] = {}
-        self._answered: dict[str, None] = {}
         self._texts: list[tuple[float, str]] = []
         self._turns: list[float] = []
         self._answers = False  # whether the last thing was the model's, and more of it belongs to the same turn
@@ -55,18 +54,17 @@ class _Session:
 
     def call(self, key: str, time: float, server: str, tool: str, arguments: Any) -> None:
         self._turn(time)
-        form, named = "mcp", (server, tool)
         if not server:
             command = _command(tool, arguments)
-            form, named = ("text", (SHELL, command)) if command else ("mcp", (BUILT_IN, tool))
-        call = ToolCall(named[1], None, form, named[0], self.client, self.session, time, arguments)  # type: ignore[arg-type]
+            server, tool = (SHELL, command) if command else (BUILT_IN, tool)
+        form: Form = "text" if server == SHELL else "mcp"
+        call = ToolCall(tool, None, form, server, self.client, self.session, time, arguments)
         self._calls.setdefault(key, call)
 
     def result(self, key: str, text: str, *, failed: bool = False) -> None:
         call = self._calls.get(key)
-        if call is None or key in self._answered:
+        if call is None or call.result is not None:
             return
-        self._answered[key] = None
         self._answers = False
         result: Any = text
         if call.form == "mcp":
@@ -74,7 +72,7 @@ class _Session:
         self._calls[key] = replace(call, result=result)
 
     def transcript(self) -> Transcript:
-        calls = tuple(call for key, call in self._calls.items() if key in self._answered)
+        calls = tuple(call for call in self._calls.values() if call.result is not None)
         return Transcript(self.session, calls, tuple(self._texts), tuple(sorted(self._turns)))
 
 
