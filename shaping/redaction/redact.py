@@ -40,12 +40,13 @@ _HEADERS: Final = ("columns", "headers", "header", "fields", "cols", "schema")
 _COMMANDS: Final = ("command-password", "curl-user")
 _KUBERNETES: Final = ("data", "stringData")
 # A name and its value may stand apart: as members of an object, or as a name and a list.
-_APART: Final = NAME_ENDS + r'"(?:,"|:\[")'
+_NAME: Final = NAME_ENDS + r"""(?:\\"|')?[:= ]{0,2}"""  # with what stands behind it in the words of a text
+_APART: Final = _NAME + r'"(?:,"|:\[")'
 # In lower case, which is much faster to look through.
 _NAME_APART: Final = has_one([_APART.replace("(?i:", "(?:")])
 _VALUE_APART: Final = has_one(['alue":'])
 # The same where no object has a member for the value: a pair of name and value, or a name and a list.
-_NAME_IN_LIST: Final = has_one([rf'(?:\["(?:[^"\\]|\\.)*{NAME_ENDS}",|{NAME_ENDS}":\[)'.replace("(?i:", "(?:")])
+_NAME_IN_LIST: Final = has_one([rf'(?:\["(?:[^"\\]|\\.)*{_NAME}",|{_NAME}":\[)'.replace("(?i:", "(?:")])
 _PART, _OVERLAP = 1 << 19, 1 << 13  # bytes of JSON that are looked at together, and more than any pattern needs
 _SAY_NOTHING: Final = frozenset({NoneType, bool, int, float})
 _SHORTEST_KEY: Final = 12  # characters of a member's name that can be a credential

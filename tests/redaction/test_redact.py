@@ -153,6 +153,13 @@ def test_a_secret_known_only_by_its_name_is_found_wherever_the_name_stands(value
     assert [hit.rule for hit in hits] == ["aws-secret-key"]
 
 
+@pytest.mark.parametrize("name", ["token:", "token=", "api_key: ", '"api_key":', "'secret':"])
+def test_a_name_keeps_its_sign_where_a_text_was_split_into_words(name: str) -> None:
+    value = "Qm58RscAm7OzFNu6My5arnZEoRt224ZSRy5ydy4s"
+    for form in ({"args": [name, value]}, {name: [value]}, [{"name": name, "value": value}]):
+        assert value not in json.dumps(redact(form)[0])
+
+
 def test_a_private_key_split_into_lines_is_hidden_line_by_line() -> None:
     body = ["MIIEpAIBAAKCAQEA7bq1", "abcdEFGHijklMNOP1234=="]
     lines = ["# key", "-----BEGIN RSA PRIVATE KEY-----", *body, "-----END RSA PRIVATE KEY-----", "afterwards"]
