@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from operator import add, attrgetter
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from shaping.errors.codes import CodedError
 from shaping.response import counted
+from shaping.settings.files import create_private
 from shaping.store.sqlite import wait_for_counting
+
+if TYPE_CHECKING:
+    import os
 
 Kind = Literal[
     "call",  # a tool's answer
@@ -215,7 +218,7 @@ class LedgerDatabase:
         """Write entries, tell how many calls could not be counted, and forget the oldest beyond the bounds."""
         rows = [_ROW(entry) for entry in entries]
         try:
-            self._prepare()
+            create_private(self.path)  # before SQLite could create it readable by everybody
             with closing(self._open()) as connection, connection:
                 connection.executemany(_INSERT, rows)
                 if dropped:
@@ -271,14 +274,6 @@ class LedgerDatabase:
                 return connection.execute(sql, tuple(arguments)).fetchall()
         except (sqlite3.Error, OSError) as problem:
             raise LedgerError(f"the ledger {self.path} cannot be read: {problem}") from None
-
-    def _prepare(self) -> None:
-        if self.path.exists():
-            return
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Created by us and for the user alone, before SQLite could create it readable by everybody.
-        with suppress(FileExistsError):
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0), 0o600))
 
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=10)

@@ -195,6 +195,13 @@ def replace_file(file: Path, content: bytes, *, like: Path | None = None) -> Non
         sync_directory(file.parent)
 
 
+def create_private(file: Path) -> None:
+    """Create a file that only its user can read, and its directory; what is there stays, and no link is followed."""
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with suppress(FileExistsError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
 @contextmanager
 def written_beside(file: Path, content: bytes, *, like: Path | None = None) -> Iterator[Path]:
     """Write a temporary file next to another one, and delete it after use if it is still there."""

@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from shaping.settings.files import counting_lock
+from shaping.settings.files import counting_lock, create_private
 from shaping.store.backends import Stored, StoreError, pack, unpack
 
 try:
@@ -139,14 +139,12 @@ class _Line:
 
 
 def _open(path: Path) -> sqlite3.Connection:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     places = (path, *_side_files(path))
     for place in places:
         _refuse_strange(place)
     # SQLite gives its side files the same rights; the secret and the answers are nobody else's. A file that is there is
     # not opened: closing it would take away the locks of our other connection, and with them the file's soundness.
-    with suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    create_private(path)
     db = sqlite3.connect(path, timeout=_WAIT, isolation_level=None, check_same_thread=False)
     try:
         _prepare(db, path)
