@@ -24,7 +24,7 @@ import re
 import runpy
 import sys
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -223,7 +223,7 @@ def main() -> int:
     options = parser.parse_args()
     caught = catch(options.seed, with_peer=not options.no_peer)
     if options.json is not None:
-        options.json.write_text(json.dumps(asdict(caught), indent=2))
+        options.json.write_text(json.dumps(vars(caught), indent=2))
     left = place_private(options.placements, options.seed)
     proxied = place_through_proxy(options.proxied, options.seed)
     differing = disagreements(options.texts, options.seed)

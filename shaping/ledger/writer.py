@@ -25,6 +25,7 @@ logger = logging.getLogger("shaping")
 _BATCH: Final = 16  # calls that are counted at once; each that waits holds what its tool sent
 _MOST_LABELS: Final = 1_000
 _LONGEST_NAME: Final = 200  # characters: names come from servers and clients, and the file is bounded by its lines
+_CATCH_UP_SECONDS: Final = 5.0
 _EXIT_SECONDS: Final = 2.0  # how long a process whose ledger nobody closed may wait for it at its end
 
 
@@ -45,6 +46,11 @@ class Ledger:
         if (context := trace_context(call.trace)) is not call.trace:
             call = replace(call, trace=context)
         self._waiting.put(call)
+
+    def catch_up(self, most: int) -> None:
+        """Wait a little until no more than so many calls are still to be counted: each holds on to its answer."""
+        queue = self._waiting
+        queue.wait_for(lambda: len(queue.waiting) + len(queue.taken) <= most, _CATCH_UP_SECONDS)
 
     @property
     def dropped(self) -> int:

@@ -44,6 +44,8 @@ _NAMED = {"resources/read": "uri", "prompts/get": "name"}
 _LOOKED_INTO = frozenset({"tools/list", "tools/call", *_NAMED})
 # A longer result is shaped on another thread, so that other messages pass meanwhile.
 _LARGE = 64 * 1024
+# Bytes of such results that may wait for the ledger; what was made of each takes ten times as much.
+_MOST_UNCOUNTED = 4 * 1024 * 1024
 _FINISH_SECONDS = 2.0
 _MOST_REMEMBERED = 100  # cancelled requests, and tasks
 _MEMBERS = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})  # the protocol's, which stay
@@ -138,8 +140,10 @@ class Relay(Receiver):
             return
         if pending is not None and pending.method == "tools/list" and self._notifier is not None:
             self._notifier.start()
-        clean = partial(self._clean, message, pending, opened, took)
-        await self._send(await asyncio.to_thread(clean) if len(message.line) > _LARGE else clean())
+        if len(message.line) > _LARGE:
+            await self._send(await asyncio.to_thread(self._clean_large, message, pending, opened, took))
+        else:
+            await self._send(self._clean(message, pending, opened, took))
 
     async def _refuse(self, message: Message, pending: PendingRequest | None, problem: UnusableConfigError) -> None:
         """Hold back what the server said, because nobody knows what in it is private.
@@ -235,6 +239,14 @@ class Relay(Receiver):
         mcp_shaper, session = await self._shaper_and_session()
         result = await asyncio.to_thread(mcp_shaper.own_answer, session, called)
         await self._send(_our_answer(message, result))
+
+    def _clean_large(
+        self, message: Message, pending: PendingRequest | None, opened: tuple[MCPShaper, Session], took: float
+    ) -> Message:
+        """Clean a message on a thread of its own, once the ledger has let go of most of what came before."""
+        if (ledger := opened[0].ledger) is not None:
+            ledger.catch_up(_MOST_UNCOUNTED // len(message.line))
+        return self._clean(message, pending, opened, took)
 
     def _clean(
         self, message: Message, pending: PendingRequest | None, opened: tuple[MCPShaper, Session], took: float = 0.0

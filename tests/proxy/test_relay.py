@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import sys
+import threading
 from base64 import b64encode
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shaping.ledger import writer
+from shaping.proxy import relay
 from shaping.proxy.upstream import command_server
 from shaping.tokens import count
+from shaping.tokens.counters import count_closely
 
 if TYPE_CHECKING:
     from tests.proxy.conftest import Connect
@@ -350,3 +355,27 @@ async def test_a_text_that_is_the_one_member_of_structured_content_is_sent_once(
         await driver.ask("tools/list")
         answer = (await driver.call("typed", result=result))["result"]
     assert answer == {"content": [{"type": "text", "text": written}]}
+
+
+async def test_large_answers_wait_for_a_ledger_that_is_behind_and_small_ones_pass(
+    connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHAPING_LEDGER", str(tmp_path / "ledger.sqlite"))
+    monkeypatch.setattr(relay, "_MOST_UNCOUNTED", 0)
+    monkeypatch.setattr(writer, "_CATCH_UP_SECONDS", 120.0)
+    may_count = threading.Event()
+
+    def count_later(written: str, tokenizer: str) -> Any:
+        may_count.wait(120)
+        return count_closely(written, tokenizer)
+
+    monkeypatch.setattr(writer, "count_closely", count_later)
+    server = [sys.executable, str(Path(__file__).parents[1] / "servers" / "records_server.py")]
+    async with connect(command_server(server)) as driver:
+        assert "result" in await driver.call("records", count=1000)
+        second = asyncio.create_task(driver.call("records", count=1000))
+        for _ in range(10):
+            assert "result" in await driver.call("records", count=3)
+        assert not second.done()
+        may_count.set()
+        assert "result" in await second
