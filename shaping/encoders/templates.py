@@ -9,7 +9,7 @@ from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     Words = Sequence[str]
 
@@ -18,11 +18,13 @@ MOST: Final = 24  # kinds of lines: more templates stand too far from their line
 _TAG, GAP_PRICE, _PLACE_PRICE = 4, 3, 4  # characters of which a tag, a wide gap and a place have the price
 _AFFIX: Final = 3  # characters that the words of a column begin or end with, from which they are part of the template
 _PAYS: Final = 40  # characters that a kind of lines must save
+_ALIGNED: Final = 0.8  # of numbers with padding stand before a few columns
 _FIRST_WORDS, _SHORTER = 7, 0.1  # by which lines are alike whose others are not; the part of them that may have fewer
 _SPLITS: Final = 4  # words by which lines of one kind are told apart, one after the other
 _COLUMNS: Final = 4  # that are tried for that: those with the fewest different words
 # Such braces would be taken for places, and other blanks than spaces and tabs for parts of words.
 _ODD = re.compile(r"\{\d*\}|[\x00-\x08\x0b-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+_PADDED_NUMBER = re.compile(r"([ \t]+)\d\S*[ \t]+(?=\S)")
 _GAP, _WORD = re.compile(r"[ \t]+"), re.compile(r"\S+")
 _DIVIDING: Final = frozenset("/\\=:,;()[]}<>|\"'`")  # what stands between the parts of a word
 _ENCLOSING: Final = frozenset("()[]}<>\"'`,;")  # what is worth writing once even where it stands alone
@@ -57,22 +59,37 @@ def alike(texts: Words, chosen: Iterable[int], *, exact: bool = False) -> list[L
     """Group texts by their indentation and number of words, or by all their blanks where those must be `exact`."""
     by_layout: dict[tuple[str, int | str], list[int]] = defaultdict(list)
     words: dict[int, list[str]] = {}
+    indent = indent_of if exact else _indent_by(texts)
     for at in chosen:
         text = texts[at]
         if text and not (exact and "{" in text) and not _is_odd(text):
             words[at] = text.split()
             blanks = _WORD.sub("x", text) if exact and "  " in text else len(words[at])
-            by_layout[indent_of(text) if text[0] in _BLANKS else "", blanks].append(at)
+            by_layout[indent(text) if text[0] in _BLANKS else "", blanks].append(at)
     kinds = [rows for rows in by_layout.values() if len(rows) >= LEAST and words[rows[0]]]
     return [told for rows in kinds for told in told_apart(LineGroup(texts, words, rows, in_cells=exact))]
+
+
+def _indent_by(texts: Words) -> Callable[[str], str]:
+    """Return what tells texts apart by their indentation, but for the padding of numbers in a column."""
+    # Where such a number begins, and the word after it.
+    places = Counter((found.end(1), found.end()) for text in texts if (found := _PADDED_NUMBER.match(text)))
+    seconds: Counter[int] = Counter()
+    for (_, second), count in places.items():
+        seconds[second] += count
+    usual = dict(seconds.most_common(len({first for first, _ in places})))
+    together = sum(second in usual for _, second in places)
+    is_padding = len(usual) * 2 <= together and sum(usual.values()) >= _ALIGNED * seconds.total() > 0
+    return (lambda text: " " if _PADDED_NUMBER.match(text) else indent_of(text)) if is_padding else indent_of
 
 
 def alike_at_first(texts: Words, chosen: Iterable[int]) -> list[LineGroup]:
     """Group texts by their indentation alone, whose first words are alike; what follows these is one word."""
     by_indent: dict[str, list[int]] = defaultdict(list)
+    indent = _indent_by(texts)
     for at in chosen:
         if texts[at] and not _is_odd(texts[at]):
-            by_indent[indent_of(texts[at])].append(at)
+            by_indent[indent(texts[at]) if texts[at][0] in _BLANKS else ""].append(at)
     found: list[LineGroup] = []
     for rows in by_indent.values():
         columns = zip_longest(*(texts[at].split(None, _FIRST_WORDS) for at in rows))
@@ -157,7 +174,7 @@ class LineGroup:
     def kind(self) -> Kind:
         """Write what the lines share as a template."""
         gaps, wide = self._gaps
-        parts = [indent_of(self._lines[self.rows[0]])]
+        parts = [min((indent_of(self._lines[at]) for at in self.rows), key=len)]
         places: dict[Words, int] = {}
         for column, gap in zip(self._columns, gaps, strict=True):
             if column.count(column[0]) == len(column):

@@ -61,6 +61,15 @@ def test_lines_below_each_other_need_save_little_in_each() -> None:
     assert encode(text).split("\n")[:3] == ["#1={}         {} kB", "#1 (16 lines):", " Active: 0"]
 
 
+def test_numbers_are_padded_and_names_are_indented() -> None:
+    places = (f"{line:>5}:{line % 9 + 1}" for line in range(5, 1005, 90))
+    found = "\n".join(f"{place}  error  Unexpected var in module  no-var" for place in places)
+    assert encode(found).split("\n")[0] == "#1=  {}  error  Unexpected var in module  no-var"
+    names = [" " * (at % 3) + "name" * (1 + at % 2) for at in range(40)]
+    outline = "\n".join(f"{name:<12} is the name of what is here" for name in names)
+    assert unpadded(decode(encode(outline))) == unpadded(outline)
+
+
 def test_every_line_comes_back_at_its_place() -> None:
     text = f"Listing...\n{PACKAGES}\n\nN: There are 2 more.\n{PACKAGES.replace('amd64', 'all')}\n"
     written = encode(text)
