@@ -13,13 +13,7 @@ from shaping import envelope as envelopes
 from shaping.budget.cut_text import Cutter, CutText, NumberedLines
 from shaping.cleaning import may_be_envelope, replaced, unmatched
 from shaping.cleaning.call import clean_envelope
-from shaping.commands.capture import (
-    LEFT_OPEN,
-    CommandResponse,
-    Finished,
-    plain_response,
-    protect_output,
-)
+from shaping.commands.capture import LEFT_OPEN, CommandResponse, Finished, plain_response, protect_output
 from shaping.commands.ending import error_of, not_started
 from shaping.commands.storage import StoredOutput
 from shaping.errors.texts import plain_without_secrets

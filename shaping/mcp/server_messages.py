@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from shaping.cleaning import protect
 from shaping.cleaning.call import limit_value
-from shaping.mcp.protection import (
-    ObjectCleaner,
-    clean_address,
-    clean_members,
-    compiled,
-    is_fixed,
-    names_private,
-)
+from shaping.mcp.protection import ObjectCleaner, clean_address, clean_members, compiled, is_fixed, names_private
 from shaping.paths import deep_path
 from shaping.paths.strings import PRIVATE_MARK
 from shaping.redaction import SplitKeyRedactor

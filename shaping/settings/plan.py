@@ -43,14 +43,7 @@ from shaping.settings.choices import (
 )
 from shaping.settings.jsonc import ConfigDocument, ConfigError, ConfigProblem, one_of, suggestion_for
 from shaping.settings.patterns import is_for, ranked
-from shaping.settings.sources import (
-    THE_CALL,
-    ConfigSection,
-    Origin,
-    Sources,
-    presets_for,
-    presets_for_server,
-)
+from shaping.settings.sources import THE_CALL, ConfigSection, Origin, Sources, presets_for, presets_for_server
 from shaping.values.opening import open_closed, open_value
 
 if TYPE_CHECKING:
