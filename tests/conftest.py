@@ -79,7 +79,7 @@ def _own_configs_are_allowed(tmp_path_factory: pytest.TempPathFactory) -> None:
     data = tmp_path_factory.mktemp("data")
     os.environ["XDG_DATA_HOME"] = str(data)
     (data / "shaping").mkdir()
-    (data / "shaping" / "allowed.json").write_text('{"configs": {}, "directories": ["/"]}')
+    (data / "shaping" / "allowed.json").write_text('{"/": "/"}')
 
 
 @pytest.fixture(autouse=True)
