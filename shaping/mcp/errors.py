@@ -29,7 +29,7 @@ from shaping.mcp.parts import (
 )
 from shaping.mcp.protection import ERROR_KEY, with_meta
 from shaping.mcp.sessions import TEXT, ResultContext
-from shaping.parsers.json import read_json_or_text
+from shaping.parsers.json import read_json_or_text, write_json
 from shaping.redaction import without_secrets
 from shaping.response import required
 
@@ -262,7 +262,7 @@ def shape_error(result: Mapping[str, Any], context: ResultContext) -> ShapedResu
     data = replace(data, parts=tuple(sorted(data.parts, key=lambda part: not part.blocks)))  # what it says comes first
     said = "\n".join(texts_of(result))
     structured = result.get("structuredContent")
-    told = said or (orjson.dumps(structured).decode() if structured else "")
+    told = said or (write_json(structured).decode() if structured else "")
     error = clean_error(
         context.error or error_from_text(told, context.called.name, context.session.tools), context.plan
     )

@@ -438,7 +438,7 @@ def _text_before(result: Mapping[str, Any], data: ResultData, part: DataPart, cl
     text = "\n".join(result["content"][index]["text"] for index in part.blocks)
     if part is not data.structured or (client.reads in {None, "content"} and text):
         return text
-    structured = orjson.dumps(result["structuredContent"]).decode()
+    structured = write_json(result["structuredContent"]).decode()
     return f"{text}\n{structured}" if client.reads == "both" and text else structured
 
 

@@ -569,3 +569,15 @@ def test_a_clients_limit_in_tokens_holds_though_the_config_raises_the_budget(mos
     assert tokens.count(shown) <= client.limit["tokens"]
     assert tokens.count(shown) > client.limit["tokens"] / 2
     assert "shaping_expand ref=r_" in shown.splitlines()[0]
+
+
+@pytest.mark.parametrize("failed", [False, True])
+@pytest.mark.parametrize("content", [[], [{"type": "text", "text": "Found 30 rows."}]])
+def test_integers_beyond_64_bits_are_shaped_as_others_are(
+    content: list[dict[str, Any]], failed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = [{"id": n, "name": f"Row {n}", "amount": 2**90 + n, "note": None} for n in range(30)]
+    result = {"content": content, "structuredContent": {"rows": rows}, "isError": failed}
+    out = Shaper().shape_result(result, tool="list")
+    assert not caplog.records
+    assert str(2**90 + 7) in json.dumps([out["content"], out.get("structuredContent")])
