@@ -111,12 +111,18 @@ def paused(name: str, last: ErrorDetail | None, pause: float) -> ErrorDetail:
     return _error(code, message, hint=hint, retryable=True, retry_after=round(pause, 1) or None, foreign=True)
 
 
-def combined_error(details: Sequence[ErrorDetail], words: str = "none of the servers can be used:") -> ErrorDetail:
-    """Describe several servers that cannot be used."""
+def combined_error(details: Sequence[ErrorDetail]) -> ErrorDetail:
+    """Describe several servers of which none can be used."""
     if len(details) == 1:
         return details[0]
     message = "\n".join(describe(detail) for detail in details)
-    return _error("UNAVAILABLE", f"{words}\n{message}")
+    return _error("UNAVAILABLE", f"none of the servers can be used:\n{message}")
+
+
+def not_found(name: str, details: Sequence[ErrorDetail]) -> ErrorDetail:
+    """Describe that none has what was asked for of the servers that answer, while some do not."""
+    message = "\n".join(map(describe, details))
+    return _error("UNAVAILABLE", f"no server that answers has {name!r}; not all answer:\n{message}")
 
 
 def invalid_json(name: str, line: bytes) -> ErrorDetail:

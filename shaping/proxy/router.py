@@ -264,8 +264,7 @@ class Router:
         name = str(message.params.get("name", ""))
         number, own = await self._owner(method, name)
         if number is None and self._unlisted:
-            words = f"no server that answers has {name!r}, and these do not answer:"
-            raise ServerUnavailableError(outage.combined_error(self._unlisted, words))
+            raise ServerUnavailableError(outage.not_found(name, self._unlisted))
         if number is None:
             return error_message(message.id, _INVALID_PARAMS, f"Unknown {_LISTS[method][:-1]}: {name!r}")
         if own != name:

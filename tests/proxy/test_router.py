@@ -134,7 +134,9 @@ async def test_a_server_that_comes_late_is_announced_and_its_tools_work(
         after = await names(driver)
         answer = await driver.text("pid")
     assert (before, len(after), bool(answer["pid"])) == (["shared", "only_a", "ask"], 9, True)
-    assert missing.startswith("UNAVAILABLE: the server 'late' is still starting")
+    assert missing.startswith(
+        "UNAVAILABLE: no server that answers has 'pid'; not all answer:\nthe server 'late' is still"
+    )
     assert "the server 'late' is slow to start and left out until it answers" in caplog.text
 
 
