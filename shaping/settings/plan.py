@@ -196,12 +196,7 @@ class Plans:
         """Return the plan for such calls, compiled at the first asking; raise ConfigError for one that cannot be."""
         if (known := self._known.get(plan_request)) is not None:
             return known
-        plan = compile_plan(
-            plan_request,
-            self.choices(plan_request),
-            config_hash=self._sources.hash,
-            tokenizer=self._sources.merged["tokenizer"],
-        )
+        plan = compile_plan(plan_request, self.choices(plan_request), self._sources)
         with self._lock:
             while len(self._known) >= _MOST_PLANS:
                 del self._known[next(iter(self._known))]
@@ -432,9 +427,7 @@ def field_plans(choices: Mapping[str, Any], tier: str | None) -> dict[str, Any]:
     return {"fields": fields, "error_fields": failing, "private": private}
 
 
-def compile_plan(
-    plan_request: PlanRequest, resolved: Mapping[str, ResolvedChoice], *, config_hash: str, tokenizer: str
-) -> Plan:
+def compile_plan(plan_request: PlanRequest, resolved: Mapping[str, ResolvedChoice], sources: Sources) -> Plan:
     """Compile resolved choices into a plan."""
     choices: dict[str, Any] = {name: choice.value for name, choice in resolved.items()}
     filters = field_plans(choices, plan_request.tier)
@@ -452,9 +445,9 @@ def compile_plan(
     as_they_are = {name: value for name, value in choices.items() if name in Plan.__dataclass_fields__}
     return Plan(
         tool=plan_request.tool,
-        config_hash=config_hash,
+        config_hash=sources.hash,
         surface=plan_request.surface,
-        tokenizer=tokenizer,
+        tokenizer=sources.merged["tokenizer"],
         private_paths=choices["private"],
         empties=Empties(
             asked=asked,

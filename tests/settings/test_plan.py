@@ -211,6 +211,6 @@ def test_only_a_config_of_the_users_own_asks_for_empties_to_be_dropped() -> None
     preset = ConfigDocument(str(bundled_path("config", "presets/git.json")), drops)
     resolved = resolve(request, sources, [preset])
     assert resolved["exclude_null_values"].source == "preset git"
-    assert not compile_plan(request, resolved, config_hash="", tokenizer="o200k_base").empties.asked
+    assert not compile_plan(request, resolved, sources).empties.asked
     assert load(drops).plan("search").empties.asked
     assert load({"global": {"exclude_null_values": True}}).plan("search").empties.asked
