@@ -157,6 +157,7 @@ class _CarefulWalk:
         self.drop = drop
         self.found = Opened()
         self.above: dict[int, Trail] = {}
+        self.warned: dict[tuple[str, str], int] = {}  # which warning is of one kind of place
 
     def plain(self, value: Any, trail: Trail, depth: int) -> Any:
         kind = type(value)
@@ -273,7 +274,11 @@ class _CarefulWalk:
             return _TOO_DEEP
 
     def warn(self, code: str, message: str, trail: Trail) -> None:
-        self.found.warnings.append(Warned(code, message, write_trail(trail)[:_LONGEST] or None))
+        """Warn of a place, once for all elements of a list."""
+        warnings, general = self.found.warnings, write_trail(trail, general=True)[:_LONGEST]
+        at = self.warned.setdefault((code, general), len(warnings))
+        path = write_trail(trail)[:_LONGEST] if at == len(warnings) else general
+        warnings[at : at + 1] = [Warned(code, message, path or None)]
 
 
 def _same(value: Any, default: Any) -> bool:

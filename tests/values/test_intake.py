@@ -228,6 +228,11 @@ def test_what_json_cannot_hold_is_written_another_way_with_a_warning(value: Any,
     orjson.dumps(taken.value)
 
 
+def test_the_same_in_many_elements_of_a_list_is_one_warning() -> None:
+    taken = open_carefully({"rows": [{"n": math.nan, "big": 2**70}, {"n": 1.0, "big": 1}, {"n": math.nan, "big": 2}]})
+    assert [(w.code, w.path) for w in taken.warnings] == [("NOT_A_NUMBER", "rows[].n"), ("BIG_INTEGER", "rows[0].big")]
+
+
 def test_the_largest_integers_that_json_can_hold_stay_numbers() -> None:
     assert to_plain([2**64 - 1, -(2**63)]) == [2**64 - 1, -(2**63)]
 
