@@ -189,7 +189,8 @@ class Ruleset:
         hinted = {rule for is_in, rules in self._prefilters_by_rules if is_in(text) for rule in rules}
         for part in lower_parts(text):
             hinted.update(rule for is_in, rules in self._lowercase_prefilters if is_in(part) for rule in rules)
-        return sorted((rule for rule in hinted if _single(rule)(text)), key=self.rules.index)
+        found = {rule for rule in hinted if _single(rule)(text)}
+        return [rule for rule in self.rules if rule in found] if found else []
 
     def spans(self, text: str, spare: Rule | None = None) -> list[Span]:
         """Return what the rules find in a text, most specific rule first; spans may overlap."""
