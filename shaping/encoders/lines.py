@@ -6,13 +6,14 @@
 `#2=status: active` is a line that comes again as `#2`. Every line keeps its place in the text; only how far its columns
 are padded with blanks is lost, and a carriage return at the end of a line.
 
-Lines that were found in files, `src/a.py:12:text`, stand below their file's path as `12:text`; a legend above says so.
+Lines that were found in files, `src/a.py:12:text`, stand below their file's path as `12:text`, and links of Markdown
+begin with `/` in place of what most of them begin with; a legend above says so.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Final
 
@@ -67,6 +68,10 @@ _TAGGED = re.compile(r"#(\d+)(?:=(.*)|( \((\d+) lines\):)|(?: (.*))?)")
 
 _PATHS_LEGEND: Final = "(each path{} stands above the lines found in it)"
 _BELOW_PATHS = re.compile(re.escape(_PATHS_LEGEND).replace(re.escape("{}"), "(?: in (.*))?"))
+_LINKS_LEGEND: Final = "(links that begin with / go on from "
+_LEGENDS = re.compile(f"{_BELOW_PATHS.pattern}|{re.escape(_LINKS_LEGEND)}")
+_LINKED = re.compile(r"\]\((https?://[^()\s]*/)")
+_WORTH_LINKS: Final = 0.93  # of the characters of a text is what it may have without what its links begin with
 _may_be_found = matcher(r"(?m)^[^\s:()]*[/\\.][^\s:()]*(?::[0-9]+:|\([0-9]+,[0-9]+\): )")
 _FOUND_IN = re.compile(r"([^\s:()]*[/\\.][^\s:()]*)(?::(?=\d+:)|(?=\(\d+,\d+\): ))")
 _NUMBERED = re.compile(r"\d+([:-])|\(\d+,\d+\): ")  # in a file, as `grep` or a compiler writes it
@@ -79,11 +84,14 @@ def encode(text: str) -> str:
     A line that reports an error stays as it is, unless most lines do. So do diffs and source code, which somebody may
     search or edit.
     """
-    if len(text) > LARGEST or text.count("\n") < LEAST - 1 or _DOCUMENT.match(text) or _BELOW_PATHS.match(text):
+    if len(text) > LARGEST or text.count("\n") < LEAST - 1 or _DOCUMENT.match(text) or _LEGENDS.match(text):
         return text
     plain = without_surrogates(text)
     if _has_own(plain) or is_diff(plain):
         return text
+    if base := _base_of_links(text):
+        shorter = text.replace(f"]({base}/", "](/")
+        return f"{_LINKS_LEGEND}{base})\n{encode(shorter)}"
     lines = text.replace("\r\n", "\n").split("\n")
     written = _in_kinds(lines)
     ways = [written] if _pays(written, text) else []
@@ -91,6 +99,17 @@ def encode(text: str) -> str:
         located = "\n".join(below if _is_source(lines) else [below[0], _in_kinds(below[1:])])
         ways += [located] if _pays(located, text) else []
     return min(ways, key=count) if len(ways) > 1 else ways[0] if ways else text
+
+
+def _base_of_links(text: str) -> str:
+    """Return what most links of Markdown begin with, where a text without it saves enough."""
+    if text.count("](http") < LEAST or "](/" in text:
+        return ""
+    steps = [target.split("/")[:-1] for target in _LINKED.findall(text)]
+    bases = Counter("/".join(step[:end]) for step in steps for end in range(3, len(step) + 1))
+    base = max(bases, key=lambda base: len(base) * (bases[base] - 1), default="")
+    shorter = text.replace(f"]({base}/", "](/")
+    return base if len(base) + len(shorter) <= _WORTH_LINKS * len(text) else ""
 
 
 def _pays(written: str, text: str) -> bool:
@@ -173,6 +192,9 @@ def decode(text: str) -> str:
     lines: list[str] = []
     tag, left = "", 0
     first, _, rest = text.partition("\n")
+    if first.startswith(_LINKS_LEGEND):
+        base = first.removeprefix(_LINKS_LEGEND)[:-1]
+        return decode(rest).replace("](/", f"]({base}/")
     are_below = _BELOW_PATHS.fullmatch(first) is not None
     for line in (rest if are_below else text).split("\n"):
         found = _TAGGED.fullmatch(line) if not left else None
@@ -235,7 +257,7 @@ def _written(lines: Words, tags: Mapping[int, tuple[str, str]], legend: Mapping[
         if not tag:
             yield lines[at]
         elif end - at < _RUN:
-            yield from (f"{tag} {tags[row][1]}".rstrip() for row in range(at, end))
+            yield from (f"{tag} {tags[row][1]}" if tags[row][1] else tag for row in range(at, end))
         else:
             yield f"{tag} ({end - at} lines):"
             yield from (f" {tags[row][1]}" for row in range(at, end))

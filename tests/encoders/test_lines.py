@@ -70,6 +70,25 @@ def test_numbers_are_padded_and_names_are_indented() -> None:
     assert unpadded(decode(encode(outline))) == unpadded(outline)
 
 
+def test_links_stand_without_what_most_of_them_begin_with() -> None:
+    site = "https://git.dev/acme/shop"
+    text = "\n".join(f"- Round totals ([#{n}]({site}/issues/{n})), [notes]({site}/tree/v{n}.0)" for n in range(9))
+    written = encode(f"{text}\n\nSee [the site](https://acme.dev/).\n")
+    assert written.startswith("(links that begin with / go on from https://git.dev/acme/shop)\n")
+    assert written.endswith("\n\nSee [the site](https://acme.dev/).\n")
+    assert decode(written) == f"{text}\n\nSee [the site](https://acme.dev/).\n"
+    rooted = f"{text}\nSee [the start](/)."
+    assert "(links that" not in encode(rooted)
+    assert encode(f"(links that begin with / go on from x)\n{rooted}").split("\n")[1:] == rooted.split("\n")
+
+
+def test_blanks_in_the_last_words_of_a_line_stay() -> None:
+    names = ("Ann", "Bob Li", "Eve", "Kay Lee", "Sam")
+    said = [f"by contributor number {at} {names[at % 5]} ({at % 3}{' ' * (at % 2)})" for at in range(20)]
+    text = "\n".join(f"{line}\n{'and more of it' * (at % 7)}" for at, line in enumerate(said))
+    assert decode(encode(text)) == text
+
+
 def test_every_line_comes_back_at_its_place() -> None:
     text = f"Listing...\n{PACKAGES}\n\nN: There are 2 more.\n{PACKAGES.replace('amd64', 'all')}\n"
     written = encode(text)
