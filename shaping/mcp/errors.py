@@ -21,6 +21,7 @@ from shaping.mcp.parts import (
     DataPart,
     ResultData,
     ShapedResult,
+    is_text,
     read_parts,
     shape_parts,
     shaped_warnings,
@@ -30,6 +31,7 @@ from shaping.mcp.parts import (
 from shaping.mcp.protection import ERROR_KEY, with_meta
 from shaping.mcp.sessions import TEXT, ResultContext
 from shaping.parsers.json import read_json_or_text, write_json
+from shaping.parsers.terminal import COLOURS
 from shaping.redaction import without_secrets
 from shaping.response import required
 
@@ -258,6 +260,8 @@ def error_result(context: ResultContext, error: ErrorDetail) -> dict[str, Any]:
 def shape_error(result: Mapping[str, Any], context: ResultContext) -> ShapedResult:
     """Write an error result: the tool's own words, within the budget, with the code that they tell of."""
     context = context._replace(entry=context.entry._replace(channels=TEXT, advertised=None))
+    if "boilerplate" in context.plan.noise:
+        result = {**result, "content": list(map(_without_colours, result.get("content") or ()))}
     data = read_parts(result, context)
     data = replace(data, parts=tuple(sorted(data.parts, key=lambda part: not part.blocks)))  # what it says comes first
     said = "\n".join(texts_of(result))
@@ -274,6 +278,10 @@ def shape_error(result: Mapping[str, Any], context: ResultContext) -> ShapedResu
         out = {**out, "content": [], "structuredContent": shaped[0].value}
     rest = [block for block in result.get("content") or () if block.get("type") != "text"]
     return ShapedResult(with_error(result, {**out, "content": [*out["content"], *rest]}), shaped)
+
+
+def _without_colours(block: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**block, "text": COLOURS.sub("", block["text"])} if is_text(block) and "\x1b" in block["text"] else block
 
 
 def with_error(result: Mapping[str, Any], error: dict[str, Any]) -> dict[str, Any]:

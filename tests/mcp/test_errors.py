@@ -262,3 +262,13 @@ def test_an_error_without_words_says_that_the_tool_said_nothing(
     words, *rest = result["content"]
     assert words == {"type": "text", "text": "The tool 't' failed and did not say why."}
     assert (rest, result["isError"]) == (content, True)
+
+
+def test_colours_are_no_part_of_what_an_error_says() -> None:
+    said = "\x1b[31mError\x1b[0m: \x1b[1mtotal\x1b[22m is not a function\n  at app.ts:3"
+    result = {"content": [{"type": "text", "text": said}], "isError": True}
+    assert Shaper().shape_result(result, tool="check")["content"][0]["text"] == (
+        "Error: total is not a function\n  at app.ts:3"
+    )
+    standard = Shaper({"global": {"profile": "standard"}}).shape_result(result, tool="check")
+    assert "[1mtotal" in json.dumps(standard["content"])
