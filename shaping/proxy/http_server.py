@@ -20,7 +20,15 @@ from starlette.routing import Route
 
 from shaping.ledger.writer import CONTENT_TYPE
 from shaping.proxy.http_limits import SERVER_LIMITS, BearerGuard, HostGuard, read_body
-from shaping.proxy.messages import CLIENT_INFO, PROTOCOL_VERSION, Message, error_message, message_of, messages_in
+from shaping.proxy.messages import (
+    CLIENT_INFO,
+    INTERNAL_ERROR,
+    PROTOCOL_VERSION,
+    Message,
+    error_message,
+    message_of,
+    messages_in,
+)
 from shaping.proxy.relay import Relay
 from shaping.proxy.serving import ShaperLoader, finish_anyway
 
@@ -132,6 +140,9 @@ class HttpSession:
         try:
             async for event in stream.events(first):
                 yield event
+            if stream in self._streams.values():  # without an answer a client would wait for ever
+                words = "the session was ended before there was an answer"
+                yield _event(error_message(stream.request_id, INTERNAL_ERROR, words))
         finally:
             await asyncio.shield(self._abandon(stream))
 

@@ -120,6 +120,23 @@ async def test_an_answer_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert whole.endswith(b"\r\n\r\n" + answer.content)
 
 
+async def test_a_call_on_a_stream_is_told_that_the_proxy_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "_QUIET_SECONDS", 0.05)
+    monkeypatch.setattr(http_server, "_LAST_ANSWERS_SECONDS", 0.1)
+    slow = {"name": "slow", "arguments": {"seconds": 60}}
+    async with httpx.AsyncClient(timeout=60) as client:
+        async with serving([sys.executable, str(SERVERS / "tiny_server.py")]) as url:
+            opened = await client.post(f"{url}/mcp", json=initialize())
+            headers = {name: opened.headers[name] for name in opened.headers if name == "mcp-session-id"}
+            called = {"jsonrpc": "2.0", "id": "mine", "method": "tools/call", "params": slow}
+            answer = await client.send(
+                client.build_request("POST", f"{url}/mcp", json=called, headers=headers), stream=True
+            )
+        *_, last = filter(None, (await answer.aread()).decode().splitlines())
+    told = json.loads(last.removeprefix("data: "))
+    assert (told["id"], told["error"]["message"]) == ("mine", "the session was ended before there was an answer")
+
+
 async def test_sessions_are_bounded_and_an_idle_one_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_server, "_MOST_SESSIONS", 2)
     async with serving(RECORDS) as url, httpx.AsyncClient(timeout=60) as client:
