@@ -30,6 +30,7 @@ from shaping.encoders.templates import (
     following_rows,
 )
 from shaping.parsers.sections import is_diff
+from shaping.parsers.snapshot import is_tree
 from shaping.parsers.terminal import error_lines, find_traces, matcher, without_surrogates
 from shaping.parsers.yaml import looks_like_yaml
 from shaping.tokens import cheap, count
@@ -82,12 +83,12 @@ def encode(text: str) -> str:
     """Return a text with lines that are much alike written short, where that saves at least 10% of its tokens.
 
     A line that reports an error stays as it is, unless most lines do. So do diffs and source code, which somebody may
-    search or edit.
+    search or edit, and snapshots of pages, whose ids are asked for.
     """
     if len(text) > LARGEST or text.count("\n") < LEAST - 1 or _DOCUMENT.match(text) or _LEGENDS.match(text):
         return text
     plain = without_surrogates(text)
-    if _has_own(plain) or is_diff(plain):
+    if _has_own(plain) or is_diff(plain) or is_tree(plain):
         return text
     if base := _base_of_links(text):
         shorter = text.replace(f"]({base}/", "](/")
@@ -165,7 +166,8 @@ def _groups(lines: Words, part: float, whole: Container[int] = ()) -> Iterator[l
     """Yield ways to group the lines that are alike, without those that stay whole, that may save so much of them."""
     chosen = {at: line for at, line in enumerate(lines) if len(line) <= _LONGEST and at not in whole}
     # By their number of words, the others by their first words; or all by their first words.
-    for groups in (alike(lines, chosen), []):
+    by_length = alike(lines, chosen)
+    for groups in (by_length, []) if by_length else ([],):
         found = [*groups, *alike_at_first(lines, _others(chosen, groups))]
         found += _same(lines, _others(chosen, found))
         if _promise(lines, found, part):

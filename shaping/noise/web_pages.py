@@ -30,7 +30,7 @@ _ESCAPED = re.compile(r"(`[^`]*`)|\\([_=])")  # by a converter; in code a backsl
 _NAMED_LINK = re.compile(r"(?<!!)\[([^\[\]\n]{1,200})\]\([^()\s]{8,1000}\)")
 # A link to what it names: `[#12](https://x.dev/issues/12)`, `[@ann](https://x.dev/ann)`, a commit by its short hash.
 _REFERENCE = re.compile(
-    r"(?<!!)\[(?:([^\[\]\n]{0,16}[#@!])([\w-]{1,40})|([0-9a-f]{7,12}))\]"
+    r"\[(?<!!\[)(?:([^\[\]\n]{0,16}[#@!])([\w-]{1,40})|([0-9a-f]{7,12}))\]"
     r"\((https?://[^()\s]{1,200}/)(?:\2|\3[0-9a-f]{0,33})\)"
 )
 _HEADING = re.compile(r"\n# \S")
