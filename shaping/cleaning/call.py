@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -26,6 +27,7 @@ M = TypeVar("M", bound="CommonMeta")
 _ERROR: Final = 0.75
 _WARNINGS: Final = 0.125
 _META: Final = 0.125
+_LEFT_OUT: Final = re.compile(r"([\d,]+) more warnings? left out")
 _CODE: Final = 100  # characters of an error's code, which another program may have written
 
 
@@ -64,15 +66,19 @@ def limit_error(error: ErrorDetail, plan: Plan) -> ErrorDetail:
 
 
 def limit_warnings(warnings: tuple[Warned, ...], plan: Plan) -> tuple[Warned, ...]:
-    """Cut warnings to their share of the budget, but for the one that the config is not in use."""
+    """Cut warnings to their share of the budget, but for the one that the config is not in use.
+
+    Those of a tool's own envelope are cut where it is read, and once more with all that is said about the call.
+    """
     loud = tuple(warned for warned in warnings if warned.code == "BAD_CONFIG")
-    others = [each for each in warnings if each not in loud]
+    before = [each for each in warnings if each.code == "BUDGET" and _LEFT_OUT.fullmatch(each.message)]
+    others = [each for each in warnings if each not in loud and each not in before]
     said = [{"code": each.code, "message": each.message, "path": each.path} for each in others]
     kept = limit_value(said, _WARNINGS, plan)
     if kept is said:
         return warnings
     short = tuple(Warned(each.get("code", ""), each.get("message", ""), each.get("path")) for each in kept)
-    left_out = len(others) - len(kept)
+    left_out = len(others) - len(kept) + sum(int(each.message.split()[0].replace(",", "")) for each in before)
     told = (Warned("BUDGET", f"{counted(left_out, 'more warning')} left out"),) if left_out else ()
     return (*loud, *short, *told)
 
