@@ -1,5 +1,7 @@
 """MCP servers and programs as operations: one for each tool of a server, one for each command line."""
 
+from __future__ import annotations
+
 import logging
 import re
 import subprocess
