@@ -52,7 +52,8 @@ class Rules:
         """Separate lines to show from lines that the config drops; `keep_lines` outranks `drop_lines`."""
         if not self.drop:
             return list(lines), ()
-        dropped = {at for at, line in enumerate(lines) if self._drops(line)}
+        end = len(lines) - (lines[-1:] == [""])  # nothing after the last line break is no line
+        dropped = {at for at, line in enumerate(lines[:end]) if self._drops(line)}
         kept = [line for at, line in enumerate(lines) if at not in dropped]
         return kept, tuple(lines[at] for at in sorted(dropped))
 

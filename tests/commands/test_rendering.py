@@ -141,6 +141,15 @@ def test_lines_that_the_config_drops_are_told_only_where_they_cost_more_than_say
     assert told.stderr.startswith("(10 lines left out: shaping expand r_")
 
 
+def test_a_rule_for_blank_lines_leaves_the_line_break_that_ends_an_output(
+    make_shaper: Callable[..., Shaper], respond_to: Any
+) -> None:
+    mine = make_shaper({"tool_overrides": {"x": {"drop_lines": [r"^\s*$"]}}})
+    assert respond_to(mine, ["x"], "one\n\ntwo\n", dialect=None).stdout == "one\ntwo\n"
+    assert respond_to(mine, ["x"], "one\n\ntwo", dialect=None).stdout == "one\ntwo"
+    assert respond_to(mine, ["x"], "\n\n", dialect=None).stdout == ""
+
+
 def test_json_over_budget_is_cut_in_the_tree(shaper: Shaper, replay: Any) -> None:
     raw = json.dumps([{"id": n, "name": f"thing {n}"} for n in range(500)])
     envelope = replay(shaper, ["x"], raw, max_tokens=300)
