@@ -92,8 +92,11 @@ def _problem(document: ConfigDocument, kind: type[BaseModel], details: ErrorDeta
     if details["type"] == "extra_forbidden":
         around = _model_at(keys[:-1], kind)
         valid, says = _names(around), "is not a known key"
+        suggestion = suggestion_for(keys[-1], valid)
         expected = (kind is model.ConfigFile and _elsewhere(keys[-1], around)) or one_of(sorted(valid))
-        return document.problem(keys, value, expected, suggestion=suggestion_for(keys[-1], valid), says=says)
+        if around is model.ConfigFile and not suggestion and _has_rules(value):
+            expected = "it under tool_overrides, if it is a tool"
+        return document.problem(keys, value, expected, suggestion=suggestion, says=says)
     if details["loc"][-1] == "[key]":
         value, says = keys[-1], "is not a valid key"
     if context.get("at"):
@@ -144,6 +147,10 @@ def _elsewhere(key: str | int, around: type[BaseModel]) -> str:
     """Name the sections that have a key, for one of them that has not."""
     homes = [home for home, known in _HOMES.items() if key in _names(known)]
     return f"it under {one_of(homes)}" if homes and around in _HOMES.values() else ""
+
+
+def _has_rules(value: Any) -> bool:
+    return isinstance(value, Mapping) and not value.keys().isdisjoint(_names(model.ToolOverride))
 
 
 def _names(kind: type[BaseModel]) -> list[str]:
