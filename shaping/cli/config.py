@@ -167,6 +167,8 @@ def _check_traffic(folder: Path, config: LoadedConfig) -> Answer:
             "fields were not compared with earlier ones: `shaping suggest FOLDER -o CONFIG` notes what there is now"
         )
     compared = f"{counted(found.contracts.asked, 'answer')} compared, {counted(len(failures), 'contract')} not kept"
+    if not any(rules.answers for rules in (config.config.tool_overrides or {}).values()):
+        compared = "no answers compared (no tool of the config has `answers`)"
     compared += f", {len(found.unanswered)} not answered" if found.unanswered else ""
     data = {
         "calls": found.calls,

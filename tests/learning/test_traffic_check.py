@@ -120,6 +120,12 @@ def test_a_contract_that_no_call_can_answer_does_not_pass(tmp_path: Path) -> Non
     assert "'Who?'" not in done.stderr
 
 
+def test_that_no_tool_has_answers_is_said(tmp_path: Path) -> None:
+    done = check(config_with(tmp_path, {"max_tokens": 500}), record(tmp_path / "traffic", 1))
+    assert done.returncode == 0, done.stderr
+    assert "4 calls: no answers compared (no tool of the config has `answers`), 0 changes" in done.stdout
+
+
 def test_the_contracts_of_a_config_that_is_not_allowed_are_asked_too(tmp_path: Path) -> None:
     traffic = record(tmp_path / "traffic", 1)
     answers = [{"question": "Who?", "path": "orders[].buyer.name"}]
