@@ -46,7 +46,7 @@ ETAG = typer.Option(
     help="The etag of an earlier answer: an unchanged answer is reported as not_modified. '' asks for an etag.",
 )
 CURSOR = typer.Option(
-    metavar="CURSOR", help="The cursor of a cut answer: show what comes next, without running the command again."
+    metavar="REF:CURSOR", help="The ref and cursor of a cut answer: show what comes next, without running it again."
 )
 STREAM = typer.Option("--stream", help="Shape a stream of JSON lines line by line as it comes; an envelope ends it.")
 
@@ -121,6 +121,9 @@ def run(
 
 def _next_page(config: Path | None, cursor: str, options: CommandOptions) -> int:
     ref, _, place = cursor.partition(":")
+    if not ref.startswith("r_") or not place:
+        form = "expected REF:CURSOR (`shaping expand REF --cursor CURSOR` shows the same)"
+        raise ToolError("BAD_ARGUMENT", f"--cursor is {cursor!r}; {form}")
     dialect: Dialect = options.get("dialect") or "none"
     wanted = partial(page_text, ref=ref, dialect=dialect)
     shaper = Shaper(config, expandable=True, watch=False)

@@ -138,6 +138,13 @@ def test_a_wrong_option_is_told_to_a_program_that_asked_for_json() -> None:
         assert (done.returncode, told["ok"], told["error"]["code"]) == (125, False, "ARG_ERROR")
 
 
+@pytest.mark.parametrize("cursor", ["s394//~nHIQ", "s0//items[3:]~nHIQ", "r_any", "r_any:"])
+def test_a_cursor_without_its_ref_is_answered_with_the_form_that_is_read(cursor: str) -> None:
+    done = shaping("run", "--cursor", cursor)
+    said = "expected REF:CURSOR (`shaping expand REF --cursor CURSOR` shows the same)"
+    assert (done.returncode, done.stderr.decode()) == (2, f"shaping run: --cursor is {cursor!r}; {said}\n")
+
+
 def test_a_cursor_whose_answer_is_gone_exits_as_expand_does() -> None:
     done = shaping("run", "--cursor", "r_forged:x")
     assert (done.returncode, done.stdout) == (5, b"")
