@@ -482,6 +482,23 @@ def test_a_range_of_lines_holds_for_a_bare_text() -> None:
     shaper.close()
 
 
+@pytest.mark.parametrize(
+    ("path", "code", "said"),
+    [
+        ("stdout[L1:L2]", "NOT_FOUND", "nothing at stdout; the data is a list of 40: begin with [0] or []"),
+        ("[L1:L2]", "BAD_ARGUMENT", "[L…] takes lines of a text, and the answer is data"),
+        ("[0].n[L1:L2]", "BAD_ARGUMENT", "[L…] takes lines of a text, and what is at [0].n is data"),
+    ],
+)
+def test_lines_of_an_answer_that_is_data_are_refused_with_what_there_is(path: str, code: str, said: str) -> None:
+    shaper = Shaper({}, expandable=True)
+    ref = shaper.shape([{"n": n} for n in range(40)], tool="t", overrides=Overrides(max_items=1)).ref
+    with pytest.raises(ToolError) as refused:
+        shaper.expand(ref or "", path)
+    assert (refused.value.detail.code, refused.value.detail.message.startswith(said)) == (code, True)
+    shaper.close()
+
+
 def test_that_a_config_is_not_in_use_is_said_whatever_the_budget(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

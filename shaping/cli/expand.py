@@ -28,8 +28,8 @@ from shaping.store.sql import Database
 REF = typer.Argument(metavar="REF", help="The ref that the answer gave.")
 PATH = typer.Argument(
     metavar="PATH",
-    help="Which part to show, as `items[0].user.login`, `rows[20:]` or, of lines, `stdout[L10:L20]`; several with"
-    " commas between. Without it, all of it.",
+    help="Which part to show, as `items[0].user.login`, `rows[20:]` or, of an output that is text, not data,"
+    " `stdout[L10:L20]` for lines; several with commas between. Without it, all of it.",
 )
 CURSOR = typer.Option(metavar="CURSOR", help="Where to go on: the cursor of the page before.")
 PAGE = typer.Option(metavar="N", min=1, help="The most tokens a page may cost.")

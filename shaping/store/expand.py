@@ -229,12 +229,10 @@ def lines_as_characters(value: Any, path: str) -> str:
     lines = _LINES.fullmatch(path)
     if lines is None:
         return path
-    try:
-        text = select(value, lines["holder"]) if lines["holder"] else value
-    except (PathError, LookupError):
-        return path
+    text = _selected(value, lines["holder"])
     if not isinstance(text, str):
-        return path
+        where = f"what is at {lines['holder']}" if lines["holder"] else "the answer"
+        raise errors.ToolError("BAD_ARGUMENT", f"[L…] takes lines of a text, and {where} is data", hint=_PATHS)
     ends = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
     first = min(max(int(lines["first"] or 1) - 1, 0), len(ends) - 1)
     last = min(int(lines["last"] or len(ends)), len(ends) - 1)
