@@ -40,7 +40,7 @@ class Shaper(PlanChooser):
     """Shapes what tools return, as the config says.
 
     `config` is a path, a mapping, or nothing: then `response_config.json` is looked for as the command line does, and
-    an edit of the file takes effect with the next call. `tier` is the caller's, for rules that go by it;
+    an edit of the file takes effect within half a second. `tier` is the caller's, for rules that go by it;
     `tool_version`, `capabilities` and `session_id` go into the envelope. With `expandable` an answer that leaves
     something out names a ref by which `expand` returns it; `names_itself` is for a server whose name no user chose.
     `Shaper().shape(value, tool="search").text` is what a model should read.
