@@ -201,7 +201,7 @@ class MessageProtection:
 
     def may_hold_back(self, line: bytes) -> bool:
         """Return whether the bytes of a message may hold a secret, or something private."""
-        return self._is_on and bool(self._private_or_masked() or rules_for(line.decode(errors="replace")).rules)
+        return self._is_on and bool(self._private_or_masked() or rules_for(None, line).rules)
 
 
 def _is_objects(value: Any) -> TypeGuard[list[dict[str, Any]]]:

@@ -23,7 +23,8 @@ METHOD_NOT_FOUND = -32601
 # Every rule for secrets wants a long run of letters and digits, a word for a secret, or a password in an address.
 _SECRETIVE = re.compile(
     rb"(?=[A-Za-z+/=_.%\\-]{0,60}[0-9])[A-Za-z0-9+/=_.%\\-]{16}"
-    rb"|(?i:pass|pwd|secret|token|key|auth|cred|bearer|cookie|login|account)|:[^\s/@]{2,}@|:[0-9]{2,5}:| -[up]|\\u"
+    rb"|(?i:pass|pwd|secret|token|key|auth|cred|bearer|cookie|login|account)|:[^\s/@]{2,}@|:[0-9]{2,5}:"
+    rb"|[ \"']-[up]|\\u|&[#A-Za-z]|[^\x00-\x7f]"
 )
 _DIGITS = bytes(ord("0") if chr(byte).isascii() and chr(byte).isdigit() else ord(" ") for byte in range(256))
 _LONG_NUMBER = b"0" * 19

@@ -41,7 +41,10 @@ _HARMLESS: Final = frozenset(
 _ASSIGNS: Final = r"""["'\\]{0,8}[ \t]{0,3}(?:=>|:=|[:=])[ \t]{0,3}["'\\]{0,8}"""
 # What the fast engine looks for: the end of such a name with a long value.
 NAME_ENDS: Final = r"(?i:key|token|secret|secrets|passwd|password|passphrase|pwd|credential|credentials|key[_-]?data)"
-VALUE_OF_NAME: Final = NAME_ENDS + _ASSIGNS + r"[A-Za-z_+/.=~!$%^*-]{0,32}[0-9][A-Za-z0-9_+/.=~!$%^*-]{8}"
+VALUE_OF_NAME: Final = (
+    NAME_ENDS + r"""["'\\ \t]{0,11}[:=]["'\\ \t:=>]{0,16}"""  # the name may end with a sign of its own
+    r"[A-Za-z_+/.=~!$%^*-]{0,32}[0-9][A-Za-z0-9_+/.=~!$%^*-]{8}"
+)
 _LONG_VALUE: Final = re.compile(
     # A parameter of a query has rules of its own.
     rf"(?<![A-Za-z0-9_.?&#-])(?P<name>[A-Za-z][A-Za-z0-9_.-]{{1,80}}+){_ASSIGNS}"

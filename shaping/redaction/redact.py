@@ -19,9 +19,8 @@ from shaping.paths.labels import LabelledValues
 from shaping.paths.private import private_names
 from shaping.paths.rules import below, read_rule, through_lists
 from shaping.paths.selection import Rest, after_index
-from shaping.paths.spelling import visible_text
 from shaping.redaction.credentials import BY_NAME, CREDENTIALS, PRIVATE_KEY, key_in_part, may_hold_key, parts_of_keys
-from shaping.redaction.engine import NO_RULES, SHORT, Rule, Ruleset, has_one, lower_parts, mark
+from shaping.redaction.engine import NO_RULES, SHORT, Rule, Ruleset, encodable, has_one, lower_parts, mark
 from shaping.redaction.names import NAME_ENDS, sensitive, sensitive_columns
 from shaping.redaction.text import assigned, candidates, is_mark, normal_name, prefilter, replace, secrets
 
@@ -39,14 +38,19 @@ _NAMED: Final = ("value", "Value")
 _HEADERS: Final = ("columns", "headers", "header", "fields", "cols", "schema")
 _COMMANDS: Final = ("command-password", "curl-user")
 _KUBERNETES: Final = ("data", "stringData")
-# A name and its value may stand apart: as members of an object, or as a name and a list.
-_NAME: Final = NAME_ENDS + r"""(?:\\"|')?[:= ]{0,2}"""  # with what stands behind it in the words of a text
-_APART: Final = _NAME + r'"(?:,"|:\[")'
-# In lower case, which is much faster to look through.
-_NAME_APART: Final = has_one([_APART.replace("(?i:", "(?:")])
-_VALUE_APART: Final = has_one(['alue":'])
-# The same where no object has a member for the value: a pair of name and value, or a name and a list.
-_NAME_IN_LIST: Final = has_one([rf'(?:\["(?:[^"\\]|\\.)*{_NAME}",|{_NAME}":\[)'.replace("(?i:", "(?:")])
+# A name and its value may stand apart: as members of an object, or as a name and a list. All is in lower case, which is
+# much faster to look through, and a quote that was escaped has another before it.
+_BLANK: Final = r"[ \t\n\r]*"
+_NAME: Final = (
+    rf"(?:{NAME_ENDS}|auth|authorization|ssws|(?:aws[_ -]?secret|azure|ado|devops|vsts|azdo|beamer|jenkins|mailgun)"
+    rf"""[a-z_ -]{{0,20}})["'\\ \t\n\r:=>,\[]{{0,16}}"{_BLANK}"""
+).replace("(?i:", "(?:")
+_TEXT: Final = rf"""{_BLANK}"(?:[^"]|'")*{_NAME}"""
+_LIST: Final = rf"{_NAME}:{_BLANK}\[|(?:mysql_pwd|pgpassword)\"{_BLANK}:"
+_HAS_NAME: Final = has_one([rf"{_NAME}[,}}]", _LIST])
+_NAME_APART: Final = has_one([rf'(?:\[|"(?:name|key|header)":){_TEXT}[,}}]', _LIST])
+_NAME_IN_LIST: Final = has_one([rf"\[{_TEXT},", _LIST])  # where no object has a member for the value
+_VALUE_APART: Final = has_one(['alue"', r"\\u00[67]"])  # or one whose letters may be escaped
 _PART, _OVERLAP = 1 << 19, 1 << 13  # bytes of JSON that are looked at together, and more than any pattern needs
 _SAY_NOTHING: Final = frozenset({NoneType, bool, int, float})
 _SHORTEST_KEY: Final = 12  # characters of a member's name that can be a credential
@@ -122,16 +126,18 @@ def _rules_for_json(written: bytes) -> Ruleset:
     """Look at the texts of written JSON with and without their escapes, in parts that overlap where it is large."""
     if len(written) < SHORT:  # of most there is nothing more to see
         short = written.decode("utf-8", "replace")
-        if not (prefilter(CREDENTIALS)(short) or _NAME_APART(short.lower())):
+        if not (prefilter(CREDENTIALS)(short) or _HAS_NAME(short.lower())):
             return NO_RULES
     found: set[Rule] = set()
     is_apart = False
     apart = _NAME_APART if _VALUE_APART(written) else _NAME_IN_LIST
     for start in range(0, len(written), _PART):
         text = written[start : start + _PART + _OVERLAP].decode("utf-8", "replace")
-        rules, hidden = candidates(text)
+        rules, read = candidates(text)
         found.update(rules.rules)
-        is_apart = is_apart or any(map(apart, lower_parts(visible_text(text) if hidden else text)))
+        is_apart = is_apart or any(
+            _HAS_NAME(part) and apart(part) for one in read for part in lower_parts(encodable(one))
+        )
     if is_apart:
         return CREDENTIALS if found else BY_NAME
     return CREDENTIALS.only(found)

@@ -23,7 +23,7 @@ from shaping.paths.spelling import (
     unescaped,
     without_controls,
 )
-from shaping.redaction.credentials import BARE, CREDENTIALS, GENERIC, names_next_page
+from shaping.redaction.credentials import BARE, BY_NAME, CREDENTIALS, GENERIC, names_next_page
 from shaping.redaction.engine import SHORT, Rule, Ruleset, Span, Test, encodable, has_one, mark, unbase64
 from shaping.redaction.names import Named, assignments, sensitive
 
@@ -56,7 +56,15 @@ _LONGEST_END: Final = 29  # characters before the end of a line that are looked 
 _CODE: Final = re.compile(
     r"u\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|U00([0-9a-fA-F]{6})|x([0-9a-fA-F]{2})|(?P<octal>[0-3][0-7]{2})"
 )
-_AFTER_BACKSLASH: Final = {"/": "/", "n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", '"': "'\""}
+_AFTER_BACKSLASH: Final = {
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+    "b": "\b",
+    "f": "\f",
+    '"': "'\"",
+    **{one: one for one in "/'&"},
+}
 _END_OF_LINK: Final = re.compile(r"(?:\x1b|(?<!\\)\\++u001b)\\++(?!u00)")  # of a terminal: its backslash is no escape
 _AROUND: Final = 500  # characters on either side of an escape that a credential may have
 # A mark of ours says nothing; of any other text that looks like one, what it holds is looked at.
@@ -186,23 +194,26 @@ def _decode_once(text: str, escape: re.Pattern[str]) -> View:
     return View("".join((*pieces, text[last:])), decoded, written)
 
 
-def candidates(text: str) -> tuple[Ruleset, bool]:
-    """Return the rules that may find something in a text or any part of it, mostly none, and `has_invisible` of it."""
+def candidates(text: str) -> tuple[Ruleset, list[str]]:
+    """Return the rules that may find something in a text or any part of it, mostly none, and the text as it was read.
+
+    It is read without its escapes, and once more without what breaks or hides its words.
+    """
     plain = _without_backslashes(text)
-    found = _matching(plain)
+    read = [plain]
     hidden = has_invisible(plain)
     if _breaks(plain):
-        found += _matching(_BREAK.sub("", plain))
+        read.append(_BREAK.sub("", plain))
     if hidden and has_controls(plain):
-        found += _matching(without_controls(plain))
+        read.append(without_controls(plain))
     if _HAS_MARK(encodable(plain)):
-        found += _matching(_decode(plain).text)
+        read.append(_decode(plain).text)
     if hidden or "%" in plain or "&" in plain:
-        parts = _escaped_parts(plain, hidden=hidden)
-        for form in (False, True):
-            if decoded := [_decode(part, form=form).text for part in parts if form in _ways(part)]:
-                found += _matching("\n".join(decoded))
-    return CREDENTIALS.only({*found}), hidden
+        # Backslashes that are left are no escapes.
+        parts = _escaped_parts(plain.replace("\\", "'"), hidden=hidden)
+        decoded = ([_decode(part, form=form).text for part in parts if form in _ways(part)] for form in (False, True))
+        read += ["\n".join(one) for one in decoded if one]
+    return CREDENTIALS.only({rule for one in read for rule in _matching(one)}), read
 
 
 def _matching(text: str) -> list[Rule]:
@@ -215,7 +226,7 @@ def _matching(text: str) -> list[Rule]:
 
 
 def _without_backslashes(text: str) -> str:
-    """Decode the escapes of JSON roughly: what is left of them is a quote, which all rules allow beside quotes."""
+    """Decode the escapes of JSON roughly: a quote that was escaped gets another before it, which all rules allow."""
     if "\\" not in text:  # one letter is searched for many times faster than two
         return text
     if "\x1b" in text or _HAS_ESC(encodable(text)):
@@ -232,11 +243,11 @@ def _without_backslashes(text: str) -> str:
 def _coded(part: str) -> str:
     code = _CODE.match(part)
     if code is None:
-        return f"'{part}"
+        return f"\\{part}"
     number = int(code[code.lastindex or 0], 8 if code["octal"] else 16)
     # What is neither half of a pair nor beyond all characters.
     character = chr(number) if number <= sys.maxunicode and number >> 11 != 0xD800 >> 11 else ""
-    return ("'" if character == "\\" else character) + part[code.end() :]
+    return character + part[code.end() :]
 
 
 def _escaped_parts(text: str, *, hidden: bool) -> list[str]:
@@ -298,11 +309,12 @@ def assigned(text: str, named: Named = sensitive, rule: str = "field-name") -> l
 
 
 def _plain(text: str, rules: Ruleset, context: str, spare: Rule | None) -> list[Span]:
+    found = rules.spans(text, spare)
     if context and rules.knows(context):
         before = len(context) + 1
-        spans = rules.spans(f"{context}={text}")
-        return [Span(max(start - before, 0), end - before, rule) for start, end, rule in spans if end > before]
-    return rules.spans(text, spare)
+        spans = BY_NAME.only(rules.rules).spans(f"{context}={text}")
+        found += [Span(max(start - before, 0), end - before, rule) for start, end, rule in spans if start >= before - 1]
+    return found
 
 
 def _base64(text: str, rules: Ruleset) -> Iterator[Span]:
