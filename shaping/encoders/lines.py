@@ -28,6 +28,7 @@ from shaping.encoders.templates import (
     alike_at_first,
     filled,
     following_rows,
+    is_odd,
 )
 from shaping.parsers.sections import is_diff
 from shaping.parsers.snapshot import is_tree
@@ -183,7 +184,7 @@ def _same(lines: Words, chosen: Sequence[int]) -> Iterator[LineGroup]:
     again: dict[str, list[int]] = defaultdict(list)
     for at in chosen:
         again[lines[at]].append(at)
-    same = [rows for line, rows in again.items() if len(rows) > 1 and len(line.strip()) >= _SHORT]
+    same = [rows for line, rows in again.items() if len(rows) > 1 and len(line.strip()) >= _SHORT and not is_odd(line)]
     found = (LineGroup(lines, {at: lines[at].split() for at in rows}, rows) for rows in same)
     return (group for group in found if group.pays)
 

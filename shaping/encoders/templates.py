@@ -62,7 +62,7 @@ def alike(texts: Words, chosen: Iterable[int], *, exact: bool = False) -> list[L
     indent = indent_of if exact else _indent_by(texts)
     for at in chosen:
         text = texts[at]
-        if text and not (exact and "{" in text) and not _is_odd(text):
+        if text and not (exact and "{" in text) and not is_odd(text):
             words[at] = text.split()
             blanks = _WORD.sub("x", text) if exact and "  " in text else len(words[at])
             by_layout[indent(text) if text[0] in _BLANKS else "", blanks].append(at)
@@ -88,7 +88,7 @@ def alike_at_first(texts: Words, chosen: Iterable[int]) -> list[LineGroup]:
     by_indent: dict[str, list[int]] = defaultdict(list)
     indent = _indent_by(texts)
     for at in chosen:
-        if texts[at] and not _is_odd(texts[at]):
+        if texts[at] and not is_odd(texts[at]):
             by_indent[indent(texts[at]) if texts[at][0] in _BLANKS else ""].append(at)
     found: list[LineGroup] = []
     for rows in by_indent.values():
@@ -102,7 +102,8 @@ def alike_at_first(texts: Words, chosen: Iterable[int]) -> list[LineGroup]:
     return found
 
 
-def _is_odd(text: str) -> bool:
+def is_odd(text: str) -> bool:
+    """Whether a text holds what would be misread in a template."""
     # Most texts show without a search that they are not.
     return ("{" in text or not text.isprintable()) and _ODD.search(text) is not None
 

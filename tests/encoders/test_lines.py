@@ -114,6 +114,13 @@ def test_a_line_that_comes_again_is_written_once() -> None:
     assert decode(written) == text
 
 
+@pytest.mark.parametrize("odd", ["{}", "{1}", "\xa0", "\x0c"])
+def test_a_line_that_comes_again_and_would_be_misread_as_a_template_stays(odd: str) -> None:
+    line = f"POST /api/v1/items/refresh  body={odd} status=204 region=eu-west-1"
+    text = "\n".join([*[line] * 6, *(f"one other line of the log {n}" for n in range(3)), *[line] * 6])
+    assert decode(encode(text)) == text
+
+
 def test_a_word_that_stands_twice_is_written_once() -> None:
     text = "\n".join(f"Setting up part-{number} (as lib/part-{number}) for all users ..." for number in range(6))
     assert encode(text).split("\n")[:3] == [
