@@ -95,8 +95,10 @@ def wrap(text: str, options: WrapOptions = _DEFAULTS, *, toml: bool = False) -> 
         if signs_in or (may_sign_in and failure is not None and failure.wants_credentials):
             if not options.oauth:
                 return _SIGNS_IN
-            signing_in.append(url_of(server))
-            return _wrapped(server, options.program, [*words, "--oauth"])
+            entry = _wrapped(server, options.program, [*words, "--oauth"])
+            if not isinstance(entry, str):
+                signing_in.append(url_of(server))
+            return entry
         if failure is not None:
             # What failed, what the server printed and what to do stand on lines of their own.
             sentences = re.sub(r"(?<![.:;,?!])\s*\n", ". ", failure.reason.strip())

@@ -176,6 +176,11 @@ def test_a_server_that_signs_in_by_itself_is_left_with_the_way_to_force_it(
     assert same_servers(unwrap(forced.text).text, text)
 
 
+def test_a_server_that_is_not_wrapped_is_not_signed_in_to() -> None:
+    result = wrap(remote(url="wss://x.example/mcp", auth="oauth"), WrapOptions(oauth=True))
+    assert (result.left, result.signing_in) == ((("r", "its address is neither http nor https"),), ())
+
+
 def test_a_refused_server_that_has_credentials_fails_for_another_reason() -> None:
     refused = WrapOptions(why_it_fails=lambda _: Failure("HTTP status 401", wants_credentials=True))
     ((_, reason),) = wrap(remote(headers={"X-Api-Key": "k"}), refused).left
