@@ -121,12 +121,15 @@ class _Held:
 
     async def __call__(self, message: Message) -> None:
         """Take one message of the application."""
-        if message["type"] == "http.response.start" and _is_json(headers := MutableHeaders(scope=message)):
-            # An answer that is not shaped varies, too: another request may get another form of it.
-            headers.add_vary_header("Accept, Shaping-Profile")
-            if self.holds:
-                self.start = message
-                return
+        if message["type"] == "http.response.start":
+            # A copy, because the application may send its own again; some write the names in mixed case.
+            headers = MutableHeaders(raw=[(name.lower(), value) for name, value in message.get("headers", ())])
+            if _is_json(headers):
+                _add_vary(headers)
+                message = {**message, "headers": headers.raw}
+                if self.holds:
+                    self.start = message
+                    return
         if self.start is None or message["type"] != "http.response.body":
             await self._send(message)
             return
@@ -174,6 +177,14 @@ async def _answer(held: _Held, shaped: Shaped, *, given: str | None, as_text: bo
     headers["content-length"] = str(len(body))
     await held.replace(start["status"], headers, body)
     return body
+
+
+def _add_vary(headers: MutableHeaders) -> None:
+    """Say that the answer varies, also where it is not shaped: another request may get another form of it."""
+    said = {word.strip().lower() for line in headers.getlist("vary") for word in line.split(",")}
+    missing = [] if "*" in said else [word for word in ("Accept", "Shaping-Profile") if word.lower() not in said]
+    if missing:
+        headers.add_vary_header(", ".join(missing))
 
 
 def _is_json(headers: Headers) -> bool:

@@ -122,6 +122,42 @@ def test_what_is_private_on_a_route_leaves_neither_in_an_error_nor_by_the_client
     assert get("/users/bob").status_code == 404
 
 
+def sending(*headers: tuple[bytes, bytes]) -> Any:
+    """Return a function that calls an application which sends one and the same message of its own each time."""
+    start = {"type": "http.response.start", "status": 200, "headers": list(headers)}
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send(start)
+        await send({"type": "http.response.body", "body": b'{"name": "ada", "email": "ada@example.com"}'})
+
+    return calling(ASGIShaping(app, {"global": {"private": ["email"]}}, routes=["/held"]))
+
+
+def test_an_answer_with_header_names_in_mixed_case_is_shaped() -> None:
+    response = sending((b"Content-Type", b"application/json"), (b"Content-Length", b"43"), (b"ETag", b'"raw"'))("/held")
+    assert response.json() == {"name": "ada"}
+    assert response.headers.get_list("content-length") == [str(len(response.content))]
+    assert response.headers.get_list("content-type") == ["application/json"]
+    assert '"raw"' not in response.headers["etag"]
+
+
+@pytest.mark.parametrize("path", ["/held", "/other"])
+@pytest.mark.parametrize(
+    ("given", "sent"),
+    [
+        ([], ["Accept, Shaping-Profile"]),
+        ([b"accept"], ["accept, Shaping-Profile"]),
+        ([b"Origin", b"Accept"], ["Origin, Accept, Shaping-Profile"]),
+        ([b"Shaping-Profile, Accept"], ["Shaping-Profile, Accept"]),
+        ([b"*"], ["*"]),
+    ],
+)
+def test_an_answer_says_once_by_what_it_varies(path: str, given: list[bytes], sent: list[str]) -> None:
+    get = sending((b"Content-Type", b"application/json"), *((b"Vary", words) for words in given))
+    for _ in range(3):
+        assert get(path).headers.get_list("vary") == sent
+
+
 def test_errors_and_streams_pass(get: Any) -> None:
     assert get("/missing", shaping_profile="minimal").json() == {"detail": "no repository", "hint": None}
     assert get("/stream", shaping_profile="minimal").text == '{"a": null}'
