@@ -107,12 +107,16 @@ _BORDER: Final = re.compile(
     rf"|-{{4,5}} ?END{_NAMED}|Private-MAC:[ \t]{{0,2}}[0-9a-f]{{20,}}"
 )
 _BODY: Final = string.ascii_letters + string.digits + "+/="
-_AFTER: Final = " \t\r\"'`\\,;+)|<>"  # what quotes, continues or frames a line
 _RUN: Final = re.compile(r"[A-Za-z0-9+/=]{16,}")
+# In an armoured key, which may say any length of them before its first line.
+_HEADER: Final = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Subject|MessageID|Hash|Charset): [^\n]*\n?")
+# The last line behind the others, blank lines between: what base64 leaves over may be short.
+_LAST: Final = re.compile(r"[ \t\r\"'`\\,;+)|<>]*\n(?:[ \t\r+>|-]*\n){0,2}(?P<line>[^\n]*)")
 _OTHER: Final = re.compile("-----(?:BEGIN|END) ")  # of a certificate
 _LONGEST: Final = 65_536  # characters of a key with all that stands between its lines
 _LONG_LINE: Final = 40  # characters of base64 that no name has; the last line of a key may be shorter
 _GAP: Final = 200  # characters between two lines of a key: names of files, numbers of lines
+_BREAKS: Final = 3  # of lines between two of a key, where a log writes more than that before each line
 
 
 def private_keys(text: str) -> Iterator[tuple[int, int]]:
@@ -197,7 +201,7 @@ def _body_before(text: str, start: int, end: int) -> int:
     begin = end
     for run in reversed([*_RUN.finditer(text, start, end)]):
         if _is_material(run[0]):
-            if not _is_near(text[run.end() : begin]):
+            if not _is_near(text[run.end() : begin], run[0]):
                 break
             begin = run.start()
     # What was cut in the middle of a line begins with the rest of it.
@@ -209,17 +213,20 @@ def _body(text: str, start: int, limit: int) -> int:
     end = start
     for run in _RUN.finditer(text, start, limit):
         if _is_material(run[0]):
-            if not _is_near(text[end : run.start()]):
+            if not _is_near(text[end : run.start()], run[0]):
                 break
             end = run.end()
-    after, _, rest = text[end : min(end + _GAP, limit)].partition("\n")
-    line = rest.partition("\n")[0]
-    return end + len(after) + 1 + len(line) if end > start and not after.strip(_AFTER) and _is_rest(line) else end
+    last = _LAST.match(text, end, min(end + _GAP, limit)) if end > start else None
+    return last.end() if last is not None and _is_rest(last["line"]) else end
 
 
-def _is_near(between: str) -> bool:
-    """Return whether a text may stand between two lines of a key, or between its border and a line."""
-    return len(between) < _GAP and "-----" not in between
+def _is_near(between: str, run: str) -> bool:
+    """Return whether a text may stand between a line of a key and another one or its border."""
+    if "-----" in between:
+        return False
+    between = _HEADER.sub("", between)
+    # Far away on the same line stands something else, and what only is long is a digest.
+    return len(between) < _GAP or (0 < between.count("\n") <= _BREAKS and looks_like_base64(run))
 
 
 def _is_material(run: str) -> bool:

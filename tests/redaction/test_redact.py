@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import hashlib
 import json
 import operator
 import os
@@ -173,6 +174,46 @@ def test_a_private_key_split_into_lines_is_hidden_line_by_line() -> None:
         "x": "afterwards",
     }
     assert hits == [Hit("private-key", "lines[]", 2), Hit("private-key", "rows[].text", 2)]
+
+
+KEY_BYTES = b"".join(hashlib.sha256(bytes([number])).digest() for number in range(19))[:600]
+KEY_LINES = [line.decode() for line in base64.encodebytes(KEY_BYTES).split()]
+COMMENT = "Comment: " + "words of a comment " * 10
+RSA_BEGIN = "-----BEGIN RSA PRIVATE KEY-----"
+RSA_END = "-----END RSA PRIVATE KEY-----"
+
+
+def _logged(line: str) -> str:
+    labels = {
+        "pod": "api-7d9c5b6f8-abcde",
+        "image": "registry.example/app/api:1.2.3",
+        "host": "node-12." + "zone." * 20,
+    }
+    return json.dumps({"log": f"{line}\n", "stream": "stdout", "time": "2025-11-19T23:00:00.123456789Z", **labels})
+
+
+@pytest.mark.parametrize(
+    ("lines", "sep"),
+    [
+        (["-----BEGIN PGP PRIVATE KEY BLOCK-----", "Version: GnuPG v2", COMMENT, COMMENT, "", *KEY_LINES], "\n"),
+        ([_logged(line) for line in (RSA_BEGIN, *KEY_LINES)], "\n"),
+        ([_logged(line) for line in (*KEY_LINES, RSA_END)], "\n"),
+        ([RSA_BEGIN, *KEY_LINES[:-1], "k3Jd9w=="], "\n\n"),
+        ([RSA_BEGIN, *KEY_LINES[:-1], "k3Jd9w=="], "\r\n\r\n\r\n"),
+    ],
+    ids=["long comments", "logged and cut before its end", "logged and cut before its start", "blank", "two blank"],
+)
+def test_a_cut_private_key_is_hidden_to_its_last_line_whatever_stands_between(lines: list[str], sep: str) -> None:
+    clean, _ = redact(f"{sep.join(lines)}\nafterwards")
+    assert not [line for line in (*KEY_LINES, "k3Jd9w==") if line in clean]
+    assert clean.endswith("\nafterwards")
+
+
+def test_what_stands_far_behind_a_cut_private_key_is_left_alone() -> None:
+    words = "The service goes on. " * 10
+    more = "\n".join([words, words, f"sha256:{KEY_BYTES[:32].hex()}", words, words, words, words, KEY_LINES[0]])
+    clean, _ = redact(f"{RSA_BEGIN}\n{KEY_LINES[1]}\n{more}")
+    assert clean.endswith(f"\n{more}")
 
 
 def test_code_that_speaks_of_private_keys_is_left_alone() -> None:
