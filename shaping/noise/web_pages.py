@@ -77,7 +77,7 @@ def shorten_references(text: str) -> str:
         if told.get(mark) != found[4]:
             return found[0]
         examples.setdefault(mark, found[0])
-        return found[0].partition("(")[0]
+        return found[0][: found[0].index("](") + 1]
 
     shorter = _REFERENCE.sub(named, text)
     return f"(addresses of links like these: {', '.join(examples.values())})\n{shorter}" if examples else text

@@ -112,6 +112,11 @@ def test_links_to_what_they_name_have_one_address_for_all() -> None:
     assert [omission.reason for omission in left_out] == ["links"]
 
 
+def test_the_words_of_such_a_link_may_hold_a_parenthesis() -> None:
+    changes = CHANGES.replace("([#", "([PR (#")
+    assert reduce_text(changes, ("links",))[0].split("\n")[2] == "* fix it ([PR (#100]) ([c0ffee0])"
+
+
 @pytest.mark.parametrize(
     "text",
     [
