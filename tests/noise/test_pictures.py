@@ -37,6 +37,22 @@ def test_of_links_whose_names_are_sizes_the_largest_that_most_records_have_stays
 
 
 @pytest.mark.parametrize(
+    "links",
+    [
+        {"photo_2021": "2021-beach", "photo_2022": "2022-alps", "photo_2023": "2023-rome"},
+        {"photo_2021": "2021", "photo_2022": "2022", "photo_2023": "2023"},
+        {"image_16": "a", "image_48": "b", "image_64": "c"},
+    ],
+)
+def test_links_to_different_pictures_stay_where_their_names_have_numbers(links: dict[str, str]) -> None:
+    rows: Any = [
+        {"id": n, "name": f"n{n}", **{key: f"https://img.dev/{name}-{n * 337 % 89}.jpg" for key, name in links.items()}}
+        for n in range(4)
+    ]
+    assert reduce(rows, ("links",))[0] == rows
+
+
+@pytest.mark.parametrize(
     "images",
     [
         sized(64),

@@ -12,6 +12,7 @@ from shaping.noise.vocabulary import PICTURE_SIZE, PICTURE_TARGET, SIZE_NAMES, m
 
 _NUMBER = re.compile(r"\d+")
 _SIZES, _PIXELS = 3, 16  # links that a number alone tells apart, and the least number, from which it is a size
+_WIDER = 2  # times the smallest size is the largest; years are closer to each other
 _SAME = 0.05  # of the ratio of width and height is what sizes of one picture may differ by
 
 
@@ -25,10 +26,17 @@ def pictures(records: Records) -> None:
         if meaning(key).pictures and (number := _NUMBER.search(key)):
             by_name[_NUMBER.sub("", key)][int(number[0])] = key
     for sizes in by_name.values():
-        if len(sizes) >= _SIZES and min(sizes) >= _PIXELS:
+        if len(sizes) < _SIZES or min(sizes) < _PIXELS or max(sizes) < _WIDER * min(sizes):
+            continue
+        if all(map(_differ_in_numbers, zip(*map(records.column, sizes.values()), strict=True))):
             # The largest of those that most records have.
             kept = max(sizes, key=lambda size: (len(records.present(sizes[size])), size))
             records.drop.update({key: "links" for size, key in sizes.items() if size != kept})
+
+
+def _differ_in_numbers(links: Collection[Any]) -> bool:
+    """Whether the links of a record are those to one picture, but for their numbers."""
+    return len({_NUMBER.sub("", link) for link in links if type(link) is str and link}) <= 1
 
 
 def _largest(value: Any) -> Any:
