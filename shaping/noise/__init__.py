@@ -143,8 +143,9 @@ class _Reduction:
         rows, drop = records.rows, records.drop
         if drop:
             counts = [len(rows)] * len(drop) if records.uniform else [sum(key in row for row in rows) for key in drop]
-            left_out = _left_out if len(drop) <= USUAL else _left_out.__wrapped__
-            self.left_out += left_out(steps, tuple(drop.items()), tuple(counts))
+            paths = (_paths if len(drop) <= USUAL else _paths.__wrapped__)(steps, tuple(drop))
+            # Made afresh, as callers may change them.
+            self.left_out += map(Omission, paths, counts, drop.values())
         for key, (lost, reason) in records.changed.items():
             for name, count in lost.items():
                 where = join(_path(steps), key)
@@ -153,10 +154,10 @@ class _Reduction:
 
 
 @lru_cache(maxsize=1024)
-def _left_out(steps: Steps, members: tuple[tuple[str, Reason], ...], counts: tuple[int, ...]) -> Sequence[Omission]:
-    """Return what is said of members that were dropped; it is mostly the same in the next answer of a tool."""
+def _paths(steps: Steps, keys: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the paths of members; those that are dropped are mostly the same in the next answer of a tool."""
     path = _path(steps)
-    return [Omission(join(path, key), count, reason) for (key, reason), count in zip(members, counts, strict=True)]
+    return tuple(join(path, key) for key in keys)
 
 
 def _path(steps: Steps) -> str:
