@@ -202,6 +202,8 @@ _has_bytes = cache(lambda: matcher(rf"[A-Za-z0-9+/]{{400}}|(?m:^{_LINE_OF_BYTES}
 _BYTES = rf"{_LINE_OF_BYTES}(?=\r?$)"
 _BYTES_END = r"[ \t]*+(?:[A-Za-z0-9+/]{2,}={1,2}|[A-Za-z0-9+/]{20,}|(?:[0-9A-Fa-f]{2}:)+[0-9A-Fa-f]{2})(?=\r?$)"
 _BYTE_LINES = re.compile(rf"^{_BYTES}(?:\r?\n{_BYTES}){{5,}}(?:\r?\n{_BYTES_END})?", re.MULTILINE)
+_ANNOUNCED = re.compile(r"(?:-----BEGIN|(?i:base64))[^\n]*\s*\Z")
+_NEAR = 200  # characters before bytes in which that may stand
 _MOSTLY_BYTES = 0.2  # of a text is what is left of it without them
 _REPEATS = 5  # equal lines in a row
 
@@ -233,9 +235,21 @@ def _without_base64(text: str) -> str:
     if not _has_bytes()(without_surrogates(text)):
         return text
     text = _BLOB.sub(_size_of, text)
-    shorter = _BYTE_LINES.sub(_size_of, text)
+    shorter = _BYTE_LINES.sub(lambda found: _size_of(found) if _is_one_blob(found) else found[0], text)
     # Where hardly anything else is left, the bytes are what was asked for.
     return shorter if len(shorter) > _MOSTLY_BYTES * len(text) else text
+
+
+def _is_one_blob(found: re.Match[str]) -> bool:
+    """Whether lines of bytes belong together: codes and keys, one a line, are of one length and end like each other."""
+    *lines, last = found[0].split()
+    if (
+        last.endswith("=")
+        or ":" in found[0]
+        or _ANNOUNCED.search(found.string, max(0, found.start() - _NEAR), found.start())
+    ):
+        return True
+    return len(set(map(len, lines))) == 1 and len(last) < len(lines[0])
 
 
 def _size_of(found: re.Match[str]) -> str:

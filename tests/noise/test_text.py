@@ -47,6 +47,31 @@ def test_bytes_in_lines_are_said_by_their_size_unless_they_are_the_text(blob: st
     assert reduce_text(f"{prose}\n{sequence}\n", ("opaque",))[1] == []
 
 
+@pytest.mark.parametrize(
+    ("before", "end", "is_blob"),
+    [
+        ("Invite codes, one a person:", "", False),
+        ("Content-Transfer-Encoding: base64\n", "", True),
+        ("-----BEGIN CERTIFICATE-----", "", True),
+        ("The picture:", "c2hvcnQgbGFzdCBsaW5l", True),
+        ("The picture:", f"{BASE64[:62]}==", True),
+    ],
+)
+def test_codes_one_a_line_are_no_bytes(before: str, end: str, is_blob: bool) -> None:
+    prose = "A line of words. " * 60
+    codes = "\n".join(
+        f"{BASE64[n * 7 : n * 7 + 30]}{BASE64[n * 9 + 400 : n * 9 + 434]}".replace("\n", "x") for n in range(8)
+    )
+    text = f"{prose}\n{before}\n{codes}\n{end}\n{prose}"
+    assert ("[base64, " in reduce_text(text, ("opaque",))[0]) is is_blob
+
+
+def test_codes_of_different_lengths_are_no_bytes() -> None:
+    prose = "A line of words. " * 60
+    codes = "\n".join(BASE64.replace("\n", "x")[n * 80 : n * 80 + 70 - n] for n in range(8))
+    assert reduce_text(f"{prose}\n{codes}\n{prose}", ("opaque",))[1] == []
+
+
 def test_a_page_of_blank_lines_shrinks_and_two_stay() -> None:
     spaced = "def a() -> int: ...\n\n\ndef b() -> int: ...  \n"
     assert reduce_text(spaced, ALL) == (spaced, [])
