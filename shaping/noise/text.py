@@ -222,12 +222,15 @@ def reduce_text(
     if "boilerplate" in groups and (folded := _as_levels(text)) is not None:
         return folded, []  # only the drawing is gone
     # Colours are no part of what a text says.
-    text = reduced = COLOURS.sub("", text) if "boilerplate" in groups and "\x1b" in text else text
+    reduced = COLOURS.sub("", text) if "boilerplate" in groups and "\x1b" in text else text
     reasons: dict[Reason, None] = {}
     for reason, rule in _RULES:
         if reason in groups and (after := rule(reduced)) != reduced:
             reduced = after
             reasons[reason] = None
+    # A text of nothing but terminal codes is what the tool said.
+    if not reduced.strip() and text.strip():
+        return text, []
     return reduced, [Omission("", 1, reason) for reason in reasons]
 
 

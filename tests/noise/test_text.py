@@ -7,6 +7,7 @@ from base64 import b64encode
 
 import pytest
 
+from shaping import Shaper
 from shaping.noise import reduce, reduce_text
 
 ALL = ("links", "opaque", "bulk", "boilerplate")
@@ -70,6 +71,12 @@ def test_codes_of_different_lengths_are_no_bytes() -> None:
     prose = "A line of words. " * 60
     codes = "\n".join(BASE64.replace("\n", "x")[n * 80 : n * 80 + 70 - n] for n in range(8))
     assert reduce_text(f"{prose}\n{codes}\n{prose}", ("opaque",))[1] == []
+
+
+@pytest.mark.parametrize("codes", ["\x1b[31m", "\x1b[2J\x1b[H", "\x1b[31m\n\x1b[0m"])
+def test_a_text_of_terminal_codes_alone_stays(codes: str) -> None:
+    assert reduce_text(codes, ALL) == (codes, [])
+    assert Shaper().shape(codes, profile="minimal").text == codes
 
 
 def test_a_page_of_blank_lines_shrinks_and_two_stay() -> None:
