@@ -23,6 +23,7 @@ from shaping.proxy.http_limits import SERVER_LIMITS, BearerGuard, HostGuard, rea
 from shaping.proxy.messages import (
     CLIENT_INFO,
     INTERNAL_ERROR,
+    INVALID_REQUEST,
     PROTOCOL_VERSION,
     Message,
     error_message,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 _SESSION_ID = "mcp-session-id"
 _CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 _PARSE_ERROR = -32700
-_INVALID_REQUEST = -32600
 _MOST_BYTES = 64 * 1024 * 1024
 # Clients need not say goodbye, and those of the newer protocol never do.
 _IDLE_SECONDS = 1800.0
@@ -398,7 +398,7 @@ def _digest(content: bytes) -> str:
 
 
 def _refusal(
-    status: int, words: str, code: int = _INVALID_REQUEST, headers: Mapping[str, str] | None = None
+    status: int, words: str, code: int = INVALID_REQUEST, headers: Mapping[str, str] | None = None
 ) -> Response:
     body = error_message(None, code, words).line if words else b""
     return Response(body, status_code=status, headers=headers, media_type="application/json")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
 CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
+INVALID_REQUEST = -32600
 INTERNAL_ERROR = -32603
 METHOD_NOT_FOUND = -32601
 # Every rule for secrets wants a long run of letters and digits, a word for a secret, or a password in an address.
@@ -29,7 +30,8 @@ _SECRETIVE = re.compile(
 _DIGITS = bytes(ord("0") if chr(byte).isascii() and chr(byte).isdigit() else ord(" ") for byte in range(256))
 _LONG_NUMBER = b"0" * 19
 _SOME_OF_IT = b"0" * (19 // 4)
-_PLAIN = re.compile(r"[\w$./:=+@#-]{1,200}")  # a method, or the id of a server's request, in which no data stands
+_NAME = re.compile(r"[\w$./:=+@#-]{1,200}")  # of a method, or the id of a request, in which no data stands
+_LONGEST_ID = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,18 @@ class Message:
     def has_usable_id(self) -> bool:
         """Whether the id is one that JSON-RPC allows, or none."""
         return self.id is None or isinstance(self.id, str | int | float)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the method is a name and the id has no JSON in it, so that no data stands in them."""
+        said = self.id if isinstance(self.id, str) else ""
+        is_id = len(said) <= _LONGEST_ID and said.isprintable() and '"' not in said
+        return is_id and _NAME.fullmatch(self.method or "") is not None
+
+    @property
+    def is_asked_by_words(self) -> bool:
+        """Whether this is a request whose id is more than a name, such as `(a, b)`."""
+        return self.is_request and isinstance(self.id, str) and _NAME.fullmatch(self.id) is None
 
     @property
     def is_request(self) -> bool:
@@ -134,8 +148,7 @@ def _is_json_rpc(data: Mapping[str, Any]) -> bool:
     if data.get("jsonrpc") != "2.0":
         return False
     if "method" in data:
-        said = (data["method"], *([data["id"]] if isinstance(data.get("id"), str) else []))
-        return all(isinstance(one, str) and _PLAIN.fullmatch(one) for one in said)
+        return isinstance(data["method"], str)
     return "error" in data or ("result" in data and "id" in data)
 
 

@@ -15,6 +15,7 @@ from shaping.proxy import outage
 from shaping.proxy.messages import (
     CLIENT_INFO,
     INTERNAL_ERROR,
+    INVALID_REQUEST,
     PROTOCOL_VERSION,
     Message,
     UnusableConfigError,
@@ -54,6 +55,7 @@ _ADDRESS = frozenset({"jsonrpc", "id", "method"})  # what of these no model read
 _HANDSHAKE_MEMBERS = frozenset(
     {"protocolVersion", "instructions", "supportedVersions", "resultType", "ttlMs", "cacheScope"}
 )
+_NAMED_BY_DATA = "its method or id holds a secret or data"
 _SERVER_INFO_MEMBERS = frozenset({"name", "title", "version", "description", "websiteUrl"})
 
 
@@ -121,14 +123,24 @@ class Relay(Receiver):
         if message.is_answer and pending is None and ("result" in message.data or message.id is not None):
             # A client that takes it for the answer to something would be given what nobody has looked at.
             logger.warning("the server answered what was not asked, or twice: the answer is not passed on")
-        elif message.method is not None and _is_named_by_secret(message):
-            logger.warning("a message of the server's is not passed on: its method or id holds a secret")
+        elif message.method is not None and (not message.is_named or _is_named_by_secret(message)):
+            self._turn_away(message, _NAMED_BY_DATA)
         elif not _needs_a_look(message, pending):
             await self._send(message)
         elif pending is None or pending.method in HANDSHAKE or (self._opened and len(message.line) <= _LARGE):
             await self._clean_and_send(message, pending)
         else:
             self._running.start(self._clean_and_send(message, pending))  # other messages pass meanwhile
+
+    def _turn_away(self, message: Message, reason: str) -> None:
+        """Pass a message of the server's not on, and answer a request, or the server would wait for ever.
+
+        On a task of its own: the connection may be waiting for what comes after this message.
+        """
+        logger.warning("a message of the server's is not passed on: %s", reason)
+        if message.is_request:
+            words = "the proxy did not pass this request on to the client; its log says why"
+            self._running.start(self.upstream.send(error_message(message.id, INVALID_REQUEST, words)))
 
     async def _clean_and_send(self, message: Message, pending: PendingRequest | None) -> None:
         """Pass a message of the server on, shaped or without secrets and private fields."""
@@ -137,6 +149,9 @@ class Relay(Receiver):
             opened = await self._shaper_and_session()
         except UnusableConfigError as problem:
             await self._refuse(message, pending, problem)
+            return
+        if message.is_asked_by_words and opened[0].protection.protect(message.id) != message.id:
+            self._turn_away(message, _NAMED_BY_DATA)
             return
         if pending is not None and pending.method == "tools/list" and self._notifier is not None:
             self._notifier.start()
@@ -155,7 +170,7 @@ class Relay(Receiver):
         elif pending is not None:
             await self._send(error_message(message.id, INTERNAL_ERROR, str(problem)))
         else:
-            logger.warning("a message of the server's is not passed on: %s", problem)
+            self._turn_away(message, str(problem))
 
     def on_log_line(self, name: str, line: bytes) -> None:
         """Print a line of a server's log, as soon as a config says what is private in it."""
@@ -335,7 +350,7 @@ def _needs_a_look(message: Message, pending: PendingRequest | None) -> bool:
     """
     if pending is not None and pending.method in HANDSHAKE and message.data.keys() <= _MEMBERS:
         return may_hold_secret(message.line) or not _is_plain_handshake(message.data.get("result"))
-    return any(value for name, value in message.data.items() if name not in _ADDRESS)
+    return message.is_asked_by_words or any(value for name, value in message.data.items() if name not in _ADDRESS)
 
 
 def _is_plain_handshake(result: Any) -> bool:

@@ -56,6 +56,29 @@ async def test_what_is_no_tool_answer_passes_byte_for_byte_both_ways(connect: Co
         assert heard["params"]["line"].encode().rstrip() == driver.sent[-1]
 
 
+@pytest.mark.parametrize(
+    "request_id", ["{3f2b9c1e}", "{3f2b9c1e-0000-4000-8000-1234567890ab}", "a, b", "k%3D~", "it's", ""]
+)
+async def test_a_request_of_a_server_is_answered_under_any_printable_id(connect: Connect, request_id: str) -> None:
+    asked = {"jsonrpc": "2.0", "id": request_id, "method": "roots/list"}
+    async with connect(command_server(MIRROR)) as driver:
+        await driver.call("mirror", before=[asked], result=text("x"))
+        assert as_sent(asked) in driver.lines
+        await driver.send({"jsonrpc": "2.0", "id": request_id, "result": {"roots": []}})
+        heard = await driver.until(lambda message: message.get("method") == "notifications/heard")
+        assert heard["params"]["line"].encode().rstrip() == driver.sent[-1]
+
+
+async def test_a_request_of_a_server_that_is_not_passed_on_is_answered_with_an_error(connect: Connect) -> None:
+    asked = {"jsonrpc": "2.0", "id": '{"a": 1}', "method": "roots/list"}
+    async with connect(command_server(MIRROR)) as driver:
+        await driver.call("mirror", before=[asked], result=text("x"))
+        heard = await driver.until(lambda message: message.get("method") == "notifications/heard")
+        answer = json.loads(heard["params"]["line"])
+        assert (answer["id"], answer["error"]["code"]) == (asked["id"], -32600)
+        assert b"roots/list" not in b"".join(driver.lines)
+
+
 async def test_an_introduction_passes_byte_for_byte_with_extensions_and_unknown_capabilities(connect: Connect) -> None:
     async with connect(command_server(MIRROR), greet=False) as driver:
         answer = await driver.greet("2099-01-01")
