@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 from shaping.cleaning import protect
 from shaping.cleaning.call import limit_value
@@ -14,6 +15,7 @@ from shaping.paths import deep_path
 from shaping.paths.strings import PRIVATE_MARK
 from shaping.redaction import SplitKeyRedactor
 from shaping.redaction.redact import rules_for
+from shaping.values import to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from shaping.shaper import Shaper
 
 ValueT = TypeVar("ValueT")
+MethodT = TypeVar("MethodT", bound="Callable[..., Any]")
 # Answers that describe what a server has: the names and descriptions in them are no data of its tools.
 DEFINITIONS = frozenset(
     {"initialize", "server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list"}
@@ -50,6 +53,19 @@ _SCHEMAS_BY_NAME = frozenset({"properties", "patternProperties", "$defs", "defin
 _SUBSCHEMAS = frozenset(
     {"items", "prefixItems", "anyOf", "allOf", "oneOf", "not", "if", "then", "else", "contains", "propertyNames"}
 ) | {"additionalProperties", "unevaluatedProperties", "unevaluatedItems", "additionalItems"}
+
+
+def _at_any_depth(clean: MethodT) -> MethodT:
+    """Let a method clean a message that is nested deeper than it can follow: opened, that ends before."""
+
+    @wraps(clean)
+    def cleaned(*args: Any) -> Any:
+        try:
+            return clean(*args)
+        except (RecursionError, TypeError):  # the latter is what orjson raises
+            return clean(*(to_plain(one, closed=True) if isinstance(one, dict | list) else one for one in args))
+
+    return cast("MethodT", cleaned)
 
 
 class MessageProtection:
@@ -79,6 +95,7 @@ class MessageProtection:
         paths = (*config.private_paths, *map(deep_path, config.masked_paths))
         return compiled(paths) if paths else None
 
+    @_at_any_depth
     def resource_or_prompt(self, name: str, wire: dict[str, Any], uri: str = "") -> dict[str, Any]:
         """Clean a resource that was read or a prompt, by the rules for its name; `uri` is what was asked for."""
         if not self._is_on:
@@ -106,6 +123,7 @@ class MessageProtection:
         out = {**cleaner.other_object(said, items), **items}
         return wire if out == wire else out
 
+    @_at_any_depth
     def protect(self, said: ValueT, method: str = "") -> ValueT:
         """Take secrets and private fields out of whatever else a server says in answer to a method, or by itself."""
         if not self._is_on:
@@ -125,9 +143,13 @@ class MessageProtection:
         """
         if not self._is_on or not isinstance(params, dict):
             return self.protect(params)
-        plan = self._plan()
         if keys is not None and method.startswith("notifications/"):
             params = self.without_key_rest(params, keys)
+        return self._params(method, params)
+
+    @_at_any_depth
+    def _params(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        plan = self._plan()
         own = {
             name: value
             for name, value in params.items()
@@ -173,11 +195,13 @@ class MessageProtection:
         """Take out of a message of a log what belongs to a private key of an earlier one."""
         return keys.clean(said) if self._is_on and self._plan().redact.values else said
 
+    @_at_any_depth
     def recorded_tools(self, tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Take private fields out of the definitions of tools as they are kept on disk, whatever the mode."""
         private = self._private_or_masked()
         return tools if private is None else clean_definition(tools, private)
 
+    @_at_any_depth
     def error(self, error: Any, tool: str = "") -> Any:
         """Clean the words and the data of a JSON-RPC error, and cut them to the budget."""
         if not isinstance(error, dict) or not self._is_on:

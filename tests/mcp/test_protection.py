@@ -11,6 +11,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.shared.exceptions import MCPError
 
 from shaping.mcp.fastmcp import ShapingMiddleware
+from shaping.mcp.mcp_shaper import open_mcp_shaper
 from shaping.mcp.sdk import shape_server
 from shaping.mcp.server_messages import MessageProtection
 from shaping.shaper import Shaper
@@ -177,6 +178,38 @@ def test_nothing_is_taken_out_where_shaping_is_off(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("SHAPING", "off")
     wire = {"contents": [{"uri": "data://x", "text": TOKEN}]}
     assert MessageProtection(Shaper({})).resource_or_prompt("data://x", wire) is wire
+
+
+@pytest.mark.parametrize("depth", [100, 300, 600, 900])
+@pytest.mark.parametrize(
+    "clean",
+    [
+        lambda mcp_shaper, _, said: mcp_shaper.protection.protect({"completion": said}, "completion/complete"),
+        lambda mcp_shaper, session, said: mcp_shaper.protection.params(
+            "notifications/message", {"level": "info", "data": said}, session.log_keys
+        ),
+        lambda mcp_shaper, *said: mcp_shaper.protection.error({"code": -1, "message": "m", "data": said[1]}),
+        lambda mcp_shaper, *said: mcp_shaper.protection.resource_or_prompt(
+            "p", {"messages": [{"role": "user", "content": {"type": "text", "text": "t", "_meta": {"m": said[1]}}}]}
+        ),
+        lambda mcp_shaper, *said: mcp_shaper.protection.recorded_tools([{"name": "t", "_meta": {"m": said[1]}}]),
+        lambda mcp_shaper, session, said: mcp_shaper.list_result(
+            session,
+            {"tools": [{"name": "t", "inputSchema": {"properties": {"a": {"default": said}}}}]},
+            lambda _: "server",
+        ),
+    ],
+    ids=["answer", "log", "error", "prompt", "recorded tools", "tools/list"],
+)
+def test_a_message_of_any_depth_goes_out_without_what_is_private(clean: Callable[..., Any], depth: int) -> None:
+    said: Any = {"ssn": "kept-from-all"}
+    for level in range(depth):
+        said = {"k": said} if level % 2 else [said]
+    mcp_shaper = open_mcp_shaper({"global": {"private": ["ssn"]}})
+    session = mcp_shaper.begin({"name": "client", "version": "1"}, None)
+    text = str(clean(mcp_shaper, session, {"beside": "shown", "deep": said, "ssn": "kept-from-all"}))
+    assert "kept-from-all" not in text
+    assert "'beside': 'shown'" in text
 
 
 async def test_what_a_server_says_of_its_resources_and_prompts_holds_no_secret() -> None:

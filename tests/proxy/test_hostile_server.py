@@ -239,6 +239,15 @@ async def test_nothing_in_an_answer_holds_a_secret_or_what_is_private(
         assert TOKEN not in seen
 
 
+async def test_an_answer_of_any_depth_comes_without_what_is_private(connect: Connect, private: Path) -> None:
+    deep = '{"k":' * 700 + json.dumps({"ssn": PRIVATE}) + "}" * 700
+    raw = '{"jsonrpc":"2.0","id":ID,"result":{"completion":{"values":["shown"]},"_meta":' + deep + "}}"
+    async with connect(command_server(MIRROR), config=private) as driver:
+        answer = await driver.ask("completion/complete", {"arguments": {"raw": raw}})
+        assert answer["result"]["completion"] == {"values": ["shown"]}
+        assert PRIVATE not in b"\n".join(driver.lines).decode()
+
+
 @pytest.mark.parametrize(
     "raw",
     [
