@@ -71,7 +71,7 @@ def limit_warnings(warnings: tuple[Warned, ...], plan: Plan) -> tuple[Warned, ..
     Those of a tool's own envelope are cut where it is read, and once more with all that is said about the call.
     """
     loud = tuple(warned for warned in warnings if warned.code == "BAD_CONFIG")
-    before = [each for each in warnings if each.code == "BUDGET" and _LEFT_OUT.fullmatch(each.message)]
+    before = [each for each in warnings if _LEFT_OUT.fullmatch(each.message)]
     others = [each for each in warnings if each not in loud and each not in before]
     said = [{"code": each.code, "message": each.message, "path": each.path} for each in others]
     kept = limit_value(said, _WARNINGS, plan)
