@@ -27,7 +27,7 @@ M = TypeVar("M", bound="CommonMeta")
 _ERROR: Final = 0.75
 _WARNINGS: Final = 0.125
 _META: Final = 0.125
-_LEFT_OUT: Final = re.compile(r"([\d,]+) more warnings? left out")
+_LEFT_OUT: Final = re.compile(r"(\d[\d,]{0,12}) more warnings? left out")
 _CODE: Final = 100  # characters of an error's code, which another program may have written
 
 
@@ -71,14 +71,14 @@ def limit_warnings(warnings: tuple[Warned, ...], plan: Plan) -> tuple[Warned, ..
     Those of a tool's own envelope are cut where it is read, and once more with all that is said about the call.
     """
     loud = tuple(warned for warned in warnings if warned.code == "BAD_CONFIG")
-    before = [each for each in warnings if _LEFT_OUT.fullmatch(each.message)]
-    others = [each for each in warnings if each not in loud and each not in before]
+    said_before = [found for each in warnings if (found := _LEFT_OUT.fullmatch(each.message))]
+    others = [each for each in warnings if each not in loud and not _LEFT_OUT.fullmatch(each.message)]
     said = [{"code": each.code, "message": each.message, "path": each.path} for each in others]
     kept = limit_value(said, _WARNINGS, plan)
     if kept is said:
         return warnings
     short = tuple(Warned(each.get("code", ""), each.get("message", ""), each.get("path")) for each in kept)
-    left_out = len(others) - len(kept) + sum(int(each.message.split()[0].replace(",", "")) for each in before)
+    left_out = len(others) - len(kept) + sum(int(found[1].replace(",", "")) for found in said_before)
     told = (Warned("BUDGET", f"{counted(left_out, 'more warning')} left out"),) if left_out else ()
     return (*loud, *short, *told)
 

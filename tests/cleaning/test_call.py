@@ -109,6 +109,8 @@ def test_a_private_or_redacted_field_does_not_leave_in_what_a_tool_notes(form: A
 
 def test_warnings_of_a_tools_own_envelope_that_are_left_out_are_counted_once() -> None:
     said = [{"code": "W", "message": f"warning {number} about a thing that is rather long"} for number in range(60)]
-    wire = {"ok": True, "data": {"a": 1}, "error": None, "warnings": said, "meta": {}}
+    odd = {"code": "W", "message": ", more warnings left out"}
+    wire = {"ok": True, "data": {"a": 1}, "error": None, "warnings": [odd, *said], "meta": {}}
     shown = Shaper({"global": {"max_tokens": 400}}).shape(wire, tool="x").envelope.warnings
-    assert shown[-1].message == f"{60 - len(shown) + 1} more warnings left out"
+    assert shown[0].message == odd["message"]
+    assert shown[-1].message == f"{61 - len(shown) + 1} more warnings left out"
