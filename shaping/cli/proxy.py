@@ -127,12 +127,11 @@ def _served(make_upstream: Any, http: str, rules: dict[str, Any], ui: bool) -> A
     if rules["bearer"] is None and host not in _LOOPBACK:
         typer.echo(f"warning: whoever reaches {host}:{port} can call these tools; --bearer asks for a token", err=True)
 
+    from shaping.page.app import proxy_routes  # noqa: PLC0415 (an extra)
+    from shaping.proxy.http_server import serve_http  # noqa: PLC0415 (an extra)
+
     async def serve(loader: ShaperLoader) -> int:
-        from shaping.proxy.http_server import serve_http  # noqa: PLC0415 (an extra)
-
         if token is not None:
-            from shaping.page.app import proxy_routes  # noqa: PLC0415 (an extra)
-
             rules["pages"] = proxy_routes(loader.get, token)
         return await serve_http(make_upstream, loader, host, port, **rules)
 
