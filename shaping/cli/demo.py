@@ -112,7 +112,8 @@ def _report(raw: MeasuredText, shaped: list[MeasuredText], expanded: str, counte
     for line in (*lines[:_SHOWN_LINES], "…"):
         yield f"  {cut_end(line, _WIDEST)}"
     yield from (f"  {line}" for line in wrap(notice, _WIDEST))
-    yield from ("", f"What was left out is kept for a while. The model asks for {_LEFT_OUT} and gets {expanded.strip()}")
+    yield from ("", "What was left out is kept for a while.")
+    yield f"The model asks for {_LEFT_OUT} and gets {expanded.strip()}"
     yield from ("", "Counting needs no reading. The model asks", "", f"  {_QUERY}", "", "and gets", "")
     yield from (f"  {line}" for line in counted.strip().splitlines())
     yield from ("", _NEXT_STEPS)
